@@ -8,6 +8,13 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-pub mod sse;
-pub mod jsonrpc;
+pub mod client;
+pub mod exchange;
 pub mod http;
+pub mod jsonrpc;
+mod limits;
+pub mod sse;
+mod time;
+
+pub use limits::Limits;
+pub use time::Timestamp;

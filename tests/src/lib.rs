@@ -1,1 +1,6 @@
 //! Shared test tools.
+
+pub mod chunking;
+pub mod fuzz;
+pub mod oracle;
+pub mod peer;

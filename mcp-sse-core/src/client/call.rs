@@ -1,0 +1,175 @@
+//! One call: attempts until one outcome. Every rule on what follows a verdict is here (F1, F2, F13, F14, E18).
+//!
+//! Rules: a call knows its own attempts and nothing of other calls; what calls share is given to it. Steps
+//! are the client's affair: here is only decided.
+
+use super::config::ClientConfig;
+use super::endpoint::Endpoint;
+use super::http_request::Outgoing;
+use super::outcome::{Done, Outcome};
+use super::policy::{CallOptions, ReissuePolicy};
+use crate::exchange::{Cause, Exposure, Failure, FailureKind, Verdict};
+use crate::http::ResponseHead;
+use crate::jsonrpc::Id;
+use crate::time::Timestamp;
+
+/// How many redirects are followed for one request (E18).
+const MAX_REDIRECTS: u32 = 3;
+
+/// Where a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The next attempt starts at this moment.
+    Waiting(Timestamp),
+    /// An exchange is under way.
+    Running,
+}
+
+/// What a verdict leads to.
+pub(super) enum Next {
+    /// Another attempt, not before this moment.
+    Reissue { cause: Cause, exposure: Exposure, at: Timestamp },
+    /// The same request, under the same id, to another place.
+    Redirect(Endpoint),
+    /// The end.
+    Done(Done),
+}
+
+/// One call.
+pub(super) struct Call {
+    pub(super) outgoing: Outgoing,
+    pub(super) options: CallOptions,
+    pub(super) deadline: Option<Timestamp>,
+    pub(super) phase: Phase,
+    /// Whether an answer is due: a request, not a notification.
+    pub(super) expects_answer: bool,
+    /// The id of the attempt under way, or of the last one.
+    pub(super) id: Option<Id>,
+    /// Attempts made, the one under way included.
+    pub(super) attempts: u32,
+    /// How far the attempts before the one under way got, at most.
+    earlier: Exposure,
+    /// How the first attempt that got furthest was lost.
+    lost: Option<Cause>,
+    reissues: u32,
+    redirects: u32,
+}
+
+impl Call {
+    pub(super) fn new(outgoing: Outgoing, expects_answer: bool, options: CallOptions, now: Timestamp) -> Self {
+        Self {
+            outgoing,
+            deadline: options.timeout.map(|timeout| now.saturating_add(timeout)),
+            options,
+            phase: Phase::Waiting(now),
+            expects_answer,
+            id: None,
+            attempts: 0,
+            earlier: Exposure::Unsent,
+            lost: None,
+            reissues: 0,
+            redirects: 0,
+        }
+    }
+
+    /// What the verdict of an attempt leads to. `head` is that of its response, if it had one.
+    pub(super) fn conclude(
+        &mut self,
+        verdict: Verdict,
+        head: Option<&ResponseHead>,
+        endpoint: &Endpoint,
+        config: &ClientConfig,
+        now: Timestamp,
+    ) -> Next {
+        let outcome = match verdict {
+            Verdict::Settled(answer) => Outcome::Settled(answer),
+            Verdict::Salvaged { answer, damage } => Outcome::Salvaged { answer, damage },
+            Verdict::Accepted { status } => Outcome::Accepted { status },
+            Verdict::Redirect { location } => {
+                let target = (self.redirects < MAX_REDIRECTS).then(|| endpoint.join_same_origin(&location)).flatten();
+                if let Some(target) = target {
+                    self.redirects += 1;
+                    return Next::Redirect(target);
+                }
+                Outcome::Failed(redirect_refused(head))
+            }
+            Verdict::Reissue { cause, exposure } => {
+                if let Some(at) = self.reissue_at(head, config, now) {
+                    self.reissues += 1;
+                    self.redirects = 0;
+                    self.lose(cause, exposure);
+                    return Next::Reissue { cause, exposure, at };
+                }
+                Outcome::Failed(Failure::new(FailureKind::Lost { cause, replacement: None }, exposure))
+            }
+            // Resuming needs the session that an era of its own keeps; without one, the stream is lost (E7).
+            Verdict::Resume { cause, .. } => {
+                Outcome::Failed(Failure::new(FailureKind::Lost { cause, replacement: None }, Exposure::Streaming))
+            }
+            Verdict::Failed(failure) => Outcome::Failed(failure),
+        };
+        Next::Done(self.done(outcome))
+    }
+
+    /// The end of a call that has no exchange under way.
+    pub(super) fn give_up(&self, kind: FailureKind) -> Done {
+        self.done(Outcome::Failed(Failure::new(kind, Exposure::Unsent)))
+    }
+
+    /// F1, F13, F14: whether a lost request is sent again, and when.
+    fn reissue_at(&self, head: Option<&ResponseHead>, config: &ClientConfig, now: Timestamp) -> Option<Timestamp> {
+        let method = self.outgoing.method.as_str();
+        let allowed = match self.options.reissue {
+            ReissuePolicy::Always => true,
+            ReissuePolicy::ReplaySafe => {
+                self.options.replay_safe
+                    || config.replay_safe_methods.contains(method)
+                    || (self.options.hinted_idempotent && config.trusts_server_hints)
+            }
+            ReissuePolicy::Never => false,
+        };
+        if !allowed || self.reissues >= self.options.max_reissues || config.never_reissued_methods.contains(method) {
+            return None;
+        }
+        let floor = head.and_then(ResponseHead::retry_after).and_then(|after| after.delay()).unwrap_or_default();
+        let at = now.saturating_add(self.options.backoff.wait(self.reissues + 1).max(floor));
+        // A replacement that cannot be sent before the deadline is none.
+        (self.deadline.is_none_or(|deadline| at < deadline)).then_some(at)
+    }
+
+    /// Remembers a lost attempt before another one is made.
+    fn lose(&mut self, cause: Cause, exposure: Exposure) {
+        if self.lost.is_none() || exposure > self.earlier {
+            self.lost = Some(cause);
+        }
+        self.earlier = self.earlier.max(exposure);
+    }
+
+    /// F2: once any attempt got as far as `Sent`, the call never ends unsent.
+    fn done(&self, outcome: Outcome) -> Done {
+        let earlier_may_have_run = self.earlier.may_have_run();
+        let outcome = match outcome {
+            Outcome::Failed(mut failure) => {
+                if let (true, FailureKind::Unsent { cause: why }, Some(cause)) =
+                    (earlier_may_have_run, &failure.kind, self.lost)
+                {
+                    failure.kind = FailureKind::Lost { cause, replacement: Some(*why) };
+                }
+                failure.exposure = failure.exposure.max(self.earlier);
+                Outcome::Failed(failure)
+            }
+            outcome => outcome,
+        };
+        let exposure = match &outcome {
+            Outcome::Failed(failure) => failure.exposure,
+            _ => Exposure::Streaming,
+        };
+        Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run }
+    }
+}
+
+/// E18: a redirect that leads elsewhere, or on and on, is a failure like any other status.
+fn redirect_refused(head: Option<&ResponseHead>) -> Failure {
+    let head = head.cloned().unwrap_or_else(|| ResponseHead::new(0));
+    Failure::new(FailureKind::status(head), Exposure::Headed)
+}

@@ -1,0 +1,121 @@
+//! Where requests go: the URL of an MCP endpoint, checked once, and the places a redirect may lead to.
+//!
+//! Rules: `http` and `https` only; credentials in a URL are refused, since they end up in logs; a fragment
+//! is dropped. Resolving is the `url` crate's work (RFC 3986 section 5.2, WHATWG URL).
+
+use alloc::string::String;
+use core::fmt;
+
+use url::{Host, Url};
+
+/// The URL of an MCP endpoint.
+///
+/// ```
+/// use mcp_sse_core::client::Endpoint;
+///
+/// let endpoint = Endpoint::parse("https://example.com/mcp?tenant=7")?;
+/// assert!(endpoint.is_tls());
+/// assert_eq!((endpoint.host(), endpoint.port()), ("example.com", 443));
+/// assert_eq!(endpoint.target(), "/mcp?tenant=7");
+/// # Ok::<(), mcp_sse_core::client::EndpointError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    url: Url,
+    target: String,
+}
+
+/// Why a URL is no endpoint. The caller's mistake; the URL is not repeated, it may hold a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// It cannot be parsed.
+    #[error("the URL cannot be parsed: {0}")]
+    NotAUrl(url::ParseError),
+    /// Its scheme is neither `http` nor `https`.
+    #[error("the URL's scheme is neither http nor https")]
+    Scheme,
+    /// It holds a user name or a password.
+    #[error("the URL holds credentials; send them in a header")]
+    Credentials,
+    /// It names no host.
+    #[error("the URL names no host")]
+    NoHost,
+}
+
+impl Endpoint {
+    /// Checks a URL.
+    ///
+    /// # Errors
+    /// [`EndpointError`] says what is wrong with it.
+    pub fn parse(url: &str) -> Result<Self, EndpointError> {
+        Self::from_url(Url::parse(url).map_err(EndpointError::NotAUrl)?)
+    }
+
+    fn from_url(mut url: Url) -> Result<Self, EndpointError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(EndpointError::Scheme);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(EndpointError::Credentials);
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(EndpointError::NoHost);
+        }
+        url.set_fragment(None);
+        let mut target = String::from(url.path());
+        if let Some(query) = url.query() {
+            target.push('?');
+            target.push_str(query);
+        }
+        Ok(Self { url, target })
+    }
+
+    /// What `reference` means here, if it leads to the same origin: scheme, host and port (E18).
+    #[must_use]
+    pub fn join_same_origin(&self, reference: &str) -> Option<Self> {
+        let joined = self.url.join(reference).ok()?;
+        (joined.origin() == self.url.origin()).then(|| Self::from_url(joined).ok()).flatten()
+    }
+
+    /// The whole URL.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// Whether the scheme is `https`.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// The host: a name, an IPv4 address, or an IPv6 address without brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let host = self.url.host_str().unwrap_or_default();
+        match self.url.host() {
+            Some(Host::Ipv6(_)) => host.trim_start_matches('[').trim_end_matches(']'),
+            _ => host,
+        }
+    }
+
+    /// The port, given or implied by the scheme.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.url.port_or_known_default().unwrap_or(80)
+    }
+
+    /// The request target in origin form: path and query (RFC 9112 section 3.2.1).
+    #[must_use]
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A query may hold a secret.
+        write!(f, "Endpoint({}://{}:{})", self.url.scheme(), self.url.host_str().unwrap_or_default(), self.port())
+    }
+}

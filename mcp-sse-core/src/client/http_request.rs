@@ -1,0 +1,237 @@
+//! The bytes and headers of a request: everything an adapter writes but the framing of HTTP itself.
+//!
+//! Rules: parameters are handed on as the caller wrote them, only `_meta` is merged; every header that
+//! mirrors the body is computed from the body. Nothing here knows of attempts or outcomes.
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::config::ClientConfig;
+use super::endpoint::Endpoint;
+use crate::http::{self, Era, ProtocolVersion, accept_encoding, encode_value, name_source};
+use crate::jsonrpc::{self, Id, ReadError};
+
+/// A request to write. `Host`, `Content-Length` and `Connection` are the adapter's affair.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct HttpRequest {
+    /// The method: `POST`.
+    pub method: &'static str,
+    /// Where it goes.
+    pub endpoint: Endpoint,
+    /// Names and values, ready to be written; no value holds a line break.
+    pub headers: Vec<(Cow<'static, str>, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values hold credentials, the body holds a caller's data.
+        f.debug_struct("HttpRequest")
+            .field("endpoint", &self.endpoint)
+            .field("body_bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a message cannot be sent. The caller's mistake: nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The parameters are no JSON text.
+    #[error("the parameters are not JSON at byte {position}")]
+    InvalidJson {
+        /// The byte at which they are not.
+        position: usize,
+    },
+    /// The parameters are JSON, but no object.
+    #[error("the parameters are not a JSON object")]
+    NotAnObject,
+    /// `_meta` is not an object.
+    #[error("_meta in the parameters is not a JSON object")]
+    MetaNotAnObject,
+    /// The method's name is empty or cannot be a header value.
+    #[error("the method's name cannot be sent")]
+    Method,
+    /// All ids of 53 bits are used up.
+    #[error("no id is left")]
+    NoIdLeft,
+}
+
+impl RequestError {
+    fn of_params(error: ReadError) -> Self {
+        match error {
+            ReadError::Syntax { position, .. } => Self::InvalidJson { position },
+            _ => Self::NotAnObject,
+        }
+    }
+}
+
+/// A caller's message, checked once, from which each attempt's request is made.
+#[derive(Clone)]
+pub(super) struct Outgoing {
+    pub(super) method: String,
+    /// The members of the parameters but `_meta`, as raw JSON with the comma and colon in place.
+    members: Option<String>,
+    /// The members of the caller's `_meta`, likewise.
+    meta: String,
+    has_client_info: bool,
+    has_capabilities: bool,
+    /// The value that `Mcp-Name` mirrors.
+    name: Option<String>,
+    pub(super) progress_token: Option<Id>,
+}
+
+const META: &str = "_meta";
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const PROGRESS_TOKEN: &str = "progressToken";
+
+impl Outgoing {
+    pub(super) fn new(method: &str, params: Option<&str>) -> Result<Self, RequestError> {
+        if method.is_empty() || !http::is_field_value(method) || method.trim() != method {
+            return Err(RequestError::Method);
+        }
+        let mut outgoing = Self {
+            method: method.to_owned(),
+            members: None,
+            meta: String::new(),
+            has_client_info: false,
+            has_capabilities: false,
+            name: None,
+            progress_token: None,
+        };
+        let Some(params) = params else {
+            return Ok(outgoing);
+        };
+        let source = name_source(method);
+        let mut members = String::with_capacity(params.len());
+        for (raw_key, value) in jsonrpc::object_members(params).map_err(RequestError::of_params)? {
+            let key = jsonrpc::string(raw_key).unwrap_or_default();
+            if key == META {
+                outgoing.take_meta(value)?;
+                continue;
+            }
+            if source == Some(&*key) {
+                outgoing.name = jsonrpc::string(value).map(Cow::into_owned);
+            }
+            push_raw_member(&mut members, raw_key, value);
+        }
+        outgoing.members = Some(members);
+        Ok(outgoing)
+    }
+
+    fn take_meta(&mut self, meta: &str) -> Result<(), RequestError> {
+        for (raw_key, value) in jsonrpc::object_members(meta).map_err(|_| RequestError::MetaNotAnObject)? {
+            match &*jsonrpc::string(raw_key).unwrap_or_default() {
+                // The version is the client's to say: a header mirrors it.
+                META_VERSION => continue,
+                META_CLIENT_INFO => self.has_client_info = true,
+                META_CAPABILITIES => self.has_capabilities = true,
+                PROGRESS_TOKEN => self.progress_token = Id::parse(value),
+                _ => {}
+            }
+            push_raw_member(&mut self.meta, raw_key, value);
+        }
+        Ok(())
+    }
+
+    /// One attempt's request: under a new id, with everything that follows from it computed anew (F1).
+    pub(super) fn build(&self, id: Option<&Id>, endpoint: &Endpoint, config: &ClientConfig) -> HttpRequest {
+        HttpRequest {
+            method: "POST",
+            endpoint: endpoint.clone(),
+            headers: self.headers(config),
+            body: self.body(id, config).into_bytes(),
+        }
+    }
+
+    fn headers(&self, config: &ClientConfig) -> Vec<(Cow<'static, str>, String)> {
+        let mut headers: Vec<(Cow<'static, str>, String)> = Vec::with_capacity(8 + config.headers.len());
+        let mut push = |name: &'static str, value: String| headers.push((Cow::Borrowed(name), value));
+        push("Content-Type", "application/json".to_owned());
+        push("Accept", "application/json, text/event-stream".to_owned());
+        push("Accept-Encoding", accept_encoding().to_owned());
+        // The header came with 2025-06-18, and an initialize request negotiates what it would say.
+        if config.version >= ProtocolVersion::V2025_06_18 && self.method != INITIALIZE {
+            push(http::MCP_PROTOCOL_VERSION, config.version.to_string());
+        }
+        if config.version.era() == Era::Modern {
+            push(http::MCP_METHOD, self.method.clone());
+            if let Some(name) = &self.name {
+                push(http::MCP_NAME, encode_value(name).into_owned());
+            }
+        }
+        headers.extend(config.headers.iter().map(|(name, value)| (Cow::Owned(name.clone()), value.clone())));
+        headers
+    }
+
+    fn body(&self, id: Option<&Id>, config: &ClientConfig) -> String {
+        let members = self.members.as_deref().unwrap_or_default();
+        let mut body = String::with_capacity(members.len() + self.meta.len() + 512);
+        body.push_str(r#"{"jsonrpc":"2.0""#);
+        if let Some(id) = id {
+            push_member(&mut body, "id", &id.to_json());
+        }
+        push_member(&mut body, "method", &json_string(&self.method));
+        let own_meta = if id.is_some() { self.own_meta(config) } else { String::new() };
+        let has_meta = !self.meta.is_empty() || !own_meta.is_empty();
+        if self.members.is_some() || has_meta {
+            body.push_str(r#","params":{"#);
+            body.push_str(members);
+            if has_meta {
+                let separator = if members.is_empty() { "" } else { "," };
+                body.push_str(separator);
+                body.push_str(r#""_meta":{"#);
+                body.push_str(&self.meta);
+                let separator = if self.meta.is_empty() || own_meta.is_empty() { "" } else { "," };
+                body.push_str(separator);
+                body.push_str(&own_meta);
+                body.push('}');
+            }
+            body.push('}');
+        }
+        body.push('}');
+        body
+    }
+
+    /// What each request says of its sender since 2026-07-28 (basic, "Per-request protocol fields").
+    fn own_meta(&self, config: &ClientConfig) -> String {
+        let mut meta = String::new();
+        if config.version.era() == Era::Modern {
+            push_member(&mut meta, META_VERSION, &json_string(config.version.as_str()));
+            if !self.has_client_info {
+                push_member(&mut meta, META_CLIENT_INFO, &config.client_info);
+            }
+            if !self.has_capabilities {
+                push_member(&mut meta, META_CAPABILITIES, &config.capabilities);
+            }
+        }
+        meta
+    }
+}
+
+/// The one request that is never cancelled and carries no version header.
+pub(super) const INITIALIZE: &str = "initialize";
+
+fn push_member(members: &mut String, key: &str, value: &str) {
+    push_raw_member(members, &json_string(key), value);
+}
+
+fn push_raw_member(members: &mut String, raw_key: &str, value: &str) {
+    if !members.is_empty() {
+        members.push(',');
+    }
+    members.push_str(raw_key);
+    members.push(':');
+    members.push_str(value);
+}
+
+fn json_string(text: &str) -> String {
+    // A string always has a JSON form.
+    serde_json::to_string(text).unwrap_or_default()
+}

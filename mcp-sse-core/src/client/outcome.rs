@@ -1,0 +1,142 @@
+//! What a call comes to, and what it tells on the way.
+//!
+//! Rules: one outcome a call; it says how many requests were sent, how far they got, and whether an earlier
+//! one may have run. The answer itself is handed out once, on arrival.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use super::{ExchangeId, HttpRequest};
+use crate::exchange::{Answer, AnswerInfo, Cause, Damage, Exposure, Failure};
+use crate::jsonrpc::{Id, Message};
+
+/// Names a call of a [`Client`](super::Client).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub(super) u64);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "call {}", self.0)
+    }
+}
+
+/// What a call tells while it runs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CallEvent {
+    /// A notification, as it came (E21).
+    Notification {
+        /// The attempt it came on, counted from one.
+        attempt: u32,
+        /// The notification.
+        message: Message,
+    },
+    /// A request from the server (E22).
+    Request {
+        /// The attempt it came on, counted from one.
+        attempt: u32,
+        /// The request.
+        message: Message,
+        /// Whether the era forbids it; then it is never answered.
+        is_violation: bool,
+    },
+    /// An answer to something else came on this call's stream.
+    Stray {
+        /// The attempt it came on, counted from one.
+        attempt: u32,
+        /// Its id, if it has one that is short enough to tell.
+        id: Option<Id>,
+        /// Its size, in bytes.
+        bytes: usize,
+    },
+    /// An event passed its limit and was skipped.
+    Oversized {
+        /// The attempt it came on, counted from one.
+        attempt: u32,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The request is lost and will be sent again, under a new id (F1).
+    Reissue {
+        /// The attempt to come, counted from one.
+        attempt: u32,
+        /// How the request was lost.
+        cause: Cause,
+        /// How far it had got.
+        exposure: Exposure,
+    },
+    /// The answer, on arrival. The outcome follows when the exchange ends.
+    Answer {
+        /// The attempt it came on, counted from one.
+        attempt: u32,
+        /// The answer.
+        answer: Box<Answer>,
+        /// What was damaged, if it was found in what a break, a cut or a stall left; `None` if it was whole
+        /// when it came, which nothing that the stream does afterwards can undo.
+        damage: Option<Damage>,
+    },
+}
+
+/// How a call ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The answer was delivered, and its stream ended as it should or was closed by us, having it.
+    Settled(AnswerInfo),
+    /// The answer was delivered; something around it was damaged.
+    Salvaged {
+        /// Facts about the answer.
+        answer: AnswerInfo,
+        /// What was damaged.
+        damage: Damage,
+    },
+    /// A notification was taken.
+    Accepted {
+        /// The status.
+        status: u16,
+    },
+    /// No answer. The failure carries the exposure of the attempt that got furthest.
+    Failed(Failure),
+}
+
+/// A call's end: how, and at what cost.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Done {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How many requests were made, those that could not be sent included.
+    pub attempts: u32,
+    /// How far the one that got furthest had got.
+    pub exposure: Exposure,
+    /// Whether an attempt before the last may have run: then the call may have run twice (F14).
+    pub earlier_may_have_run: bool,
+}
+
+impl Done {
+    /// Whether any attempt may have run on the server.
+    #[must_use]
+    pub const fn may_have_run(&self) -> bool {
+        self.exposure.may_have_run()
+    }
+}
+
+/// What an adapter is to do next, or to tell its caller.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Step {
+    /// Write this request and report what becomes of it to its exchange.
+    Send(ExchangeId, Box<HttpRequest>),
+    /// Close this exchange's connection (HTTP/2: reset its stream); it has ended.
+    Close(ExchangeId),
+    /// This exchange has ended, and nothing speaks against using its connection again, once what is left of
+    /// its body has been read.
+    Release(ExchangeId),
+    /// Tell the caller.
+    Event(CallId, CallEvent),
+    /// Tell the caller that this was all.
+    Done(CallId, Done),
+    /// A notification was made that goes with this call (`notifications/cancelled`). It is a call of its own,
+    /// named second: drive it in the background, as far as possible.
+    Background(CallId, CallId),
+}

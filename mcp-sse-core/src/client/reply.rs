@@ -1,0 +1,157 @@
+//! What a caller gets from an adapter: a reply, or an error that says how to go on.
+//!
+//! Rules: the same types for every adapter, so that a program can change its adapter and nothing else. A
+//! JSON-RPC error is a reply: the server answered.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use serde::Deserialize;
+
+use super::http_request::RequestError;
+use super::outcome::{Done, Outcome};
+use crate::exchange::{Answer, Damage, Exposure, Failure, FailureKind};
+use crate::http::RetryAfter;
+use crate::jsonrpc::{ErrorObject, Message, ParseError};
+
+/// The answer to a call, and what it took to get it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Reply {
+    /// The answer.
+    pub answer: Box<Answer>,
+    /// The attempt it came on, counted from one.
+    pub attempts: u32,
+    /// What was damaged, if the answer was found in what a break, a cut or a stall left.
+    pub damage: Option<Damage>,
+}
+
+impl Reply {
+    /// A reply made of what [`CallEvent::Answer`](super::CallEvent::Answer) tells.
+    #[must_use]
+    pub const fn new(answer: Box<Answer>, attempts: u32, damage: Option<Damage>) -> Self {
+        Self { answer, attempts, damage }
+    }
+
+    /// The JSON-RPC response.
+    #[must_use]
+    pub const fn message(&self) -> &Message {
+        &self.answer.message
+    }
+
+    /// The result as raw JSON text; the error if the server answered with one.
+    ///
+    /// # Errors
+    /// The JSON-RPC error that the server answered with.
+    pub fn result(&self) -> Result<&str, ErrorObject<'_>> {
+        match self.answer.message.error() {
+            Some(error) => Err(error),
+            None => Ok(self.answer.message.result().unwrap_or("null")),
+        }
+    }
+
+    /// The result, read as a type of the caller's.
+    ///
+    /// # Errors
+    /// [`ParseError`] if it is not of that type, or if the server answered with an error.
+    pub fn parse_result<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ParseError> {
+        self.answer.message.parse_result()
+    }
+
+    /// The whole response as JSON text.
+    #[must_use]
+    pub fn into_json(self) -> String {
+        self.answer.message.into_json()
+    }
+}
+
+/// Why a call has no reply: was it sent, may it have run, what was the status, how to go on.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// Caller: the message cannot be sent as given. Nothing was sent.
+    #[error("the message cannot be sent: {0}")]
+    Request(#[from] RequestError),
+    /// Caller: the parameters could not be turned into JSON. Nothing was sent.
+    #[error("the parameters cannot be turned into JSON")]
+    Params,
+    /// The call failed.
+    #[error("{failure}")]
+    Failed {
+        /// How, and how far the attempt that got furthest had got.
+        failure: Box<Failure>,
+        /// How many requests were made.
+        attempts: u32,
+        /// Whether an attempt before the last may have run.
+        earlier_may_have_run: bool,
+    },
+}
+
+impl CallError {
+    /// The error in a call's end, if it is one.
+    #[must_use]
+    pub fn from_done(done: Done) -> Option<Self> {
+        let Done { outcome: Outcome::Failed(failure), attempts, earlier_may_have_run, .. } = done else {
+            return None;
+        };
+        Some(Self::Failed { failure: Box::new(failure), attempts, earlier_may_have_run })
+    }
+
+    /// How far the request got.
+    #[must_use]
+    pub const fn exposure(&self) -> Exposure {
+        match self {
+            Self::Failed { failure, .. } => failure.exposure,
+            _ => Exposure::Unsent,
+        }
+    }
+
+    /// Whether the request may have run on the server. If not, making the call again is safe.
+    #[must_use]
+    pub const fn may_have_run(&self) -> bool {
+        self.exposure().may_have_run()
+    }
+
+    /// How many requests were made.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        match self {
+            Self::Failed { attempts, .. } => *attempts,
+            _ => 0,
+        }
+    }
+
+    /// The status, if the server answered with one of failure.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Failed { failure, .. } => match &failure.kind {
+                FailureKind::Status(failure) => Some(failure.status()),
+                FailureKind::NoAnswer { status } => Some(*status),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// When the server wants to be asked again, if it said so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<RetryAfter> {
+        match self {
+            Self::Failed { failure, .. } => match &failure.kind {
+                FailureKind::Status(failure) => failure.retry_after(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The error's kind in lower case with underscores, as the `call` program prints it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Failed { failure, .. } => failure.kind.as_str(),
+            _ => "misuse",
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! A response's body on its way to messages: coding undone, then JSON collected or events decoded.
+//!
+//! Rules: work goes on in pieces until one item is ready, so that queues stay bounded whatever the chunk; a
+//! bound is checked before bytes are kept. What an item means for the exchange is not decided here.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::outcome::SizeLimit;
+use super::salvage::{self, Item, MESSAGE};
+use super::state::BodyKind;
+#[cfg(feature = "gzip")]
+use crate::http::{CodingError, ContentCoding, GZIP_MAGIC, InflateEnd, Inflater, Progress};
+use crate::http::{MediaType, ResponseHead};
+use crate::limits::Limits;
+use crate::sse::{DecodeError, DecoderConfig, Part, SseDecoder};
+
+/// Why a body cannot be read on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// The coded data is corrupt (E13).
+    Corrupt,
+    /// A limit on the body as a whole was passed (E13, E14).
+    TooLarge { which: SizeLimit, limit: u64 },
+    /// A body without a media type is neither JSON nor an event stream (E24).
+    NeitherKind,
+    /// Enough of a failed response's body was kept (E18).
+    ExcerptFull,
+}
+
+/// What was passed over without a word to the caller, for diagnosis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ignored {
+    /// Events of other types than `message`, and events without data.
+    pub events: u64,
+    /// Events whose data is no JSON-RPC message, and repeated answers.
+    pub messages: u64,
+}
+
+/// How the body's bytes are read.
+enum Content {
+    EventStream(Box<SseDecoder>),
+    Json(Vec<u8>),
+    /// No media type was given: the bytes before the first one that tells (E24).
+    Untold(Vec<u8>),
+    /// The body of a failed response, of no use but for its excerpt.
+    Opaque,
+}
+
+enum Coding {
+    Identity,
+    /// Uncoded by its head, but gzip tells itself by its first two bytes (E13); the first has come.
+    #[cfg(feature = "gzip")]
+    FirstByte { held: bool },
+    #[cfg(feature = "gzip")]
+    Inflate(Box<Inflating>),
+}
+
+#[cfg(feature = "gzip")]
+struct Inflating {
+    inflater: Inflater,
+    piece: Vec<u8>,
+    taken: usize,
+    error: Option<CodingError>,
+}
+
+/// The body of one response.
+pub(super) struct Body {
+    coding: Coding,
+    reader: Reader,
+    queued: VecDeque<Item>,
+    /// Bytes of the body as they came, before inflating.
+    pub(super) received: u64,
+}
+
+/// The part of a body behind its coding.
+struct Reader {
+    content: Content,
+    arrays: bool,
+    limits: Limits,
+    /// The first bytes of a failed response's body.
+    excerpt: Option<Vec<u8>>,
+    /// The newest usable event id, if the era has any (E26).
+    cursor: Option<String>,
+    tracks_cursor: bool,
+    ignored: Ignored,
+}
+
+impl Body {
+    /// A body under `head`. `failed` says that its status is one of failure.
+    pub(super) fn new(head: &ResponseHead, failed: bool, arrays: bool, tracks_cursor: bool, limits: &Limits) -> Self {
+        let content = match head.media_type() {
+            MediaType::EventStream => Content::EventStream(Box::new(decoder(limits, tracks_cursor))),
+            MediaType::Json => Content::Json(Vec::new()),
+            _ => Content::Untold(Vec::new()),
+        };
+        Self {
+            coding: Coding::of(head, limits),
+            reader: Reader {
+                content,
+                arrays,
+                limits: limits.clone(),
+                excerpt: failed.then(Vec::new),
+                cursor: None,
+                tracks_cursor,
+                ignored: Ignored::default(),
+            },
+            queued: VecDeque::new(),
+            received: 0,
+        }
+    }
+
+    /// Takes from the front of `input` until an item is ready or nothing is left.
+    pub(super) fn feed(&mut self, input: &mut &[u8]) -> Result<Option<Item>, Fault> {
+        if let Some(item) = self.queued.pop_front() {
+            return Ok(Some(item));
+        }
+        let before = input.len();
+        let result = self.advance(input);
+        self.received = self.received.saturating_add((before - input.len()) as u64);
+        match self.queued.pop_front() {
+            // What was good before a fault is given out first; the fault comes again with the next call.
+            Some(item) => Ok(Some(item)),
+            None => result.map(|()| None),
+        }
+    }
+
+    fn advance(&mut self, input: &mut &[u8]) -> Result<(), Fault> {
+        #[cfg(feature = "gzip")]
+        self.look_for_gzip(input)?;
+        match &mut self.coding {
+            Coding::Identity => self.reader.read(input, &mut self.queued),
+            #[cfg(feature = "gzip")]
+            Coding::FirstByte { .. } => Ok(()),
+            #[cfg(feature = "gzip")]
+            Coding::Inflate(inflating) => inflating.advance(input, &mut self.reader, &mut self.queued),
+        }
+    }
+
+    #[cfg(feature = "gzip")]
+    fn look_for_gzip(&mut self, input: &mut &[u8]) -> Result<(), Fault> {
+        let [first, second] = GZIP_MAGIC;
+        while let Coding::FirstByte { held } = &mut self.coding {
+            match (*held, input.split_first()) {
+                (_, None) => break,
+                (false, Some((byte, rest))) if *byte == first => {
+                    *held = true;
+                    *input = rest;
+                }
+                (false, Some(_)) => self.coding = Coding::Identity,
+                (true, Some((byte, _))) => {
+                    let gzip = if *byte == second { ContentCoding::Gzip } else { ContentCoding::Identity };
+                    self.coding = Coding::undoing(gzip, &self.reader.limits);
+                    let mut held: &[u8] = &[first];
+                    match &mut self.coding {
+                        Coding::Inflate(inflating) => inflating.advance(&mut held, &mut self.reader, &mut self.queued),
+                        _ => self.reader.read(&mut held, &mut self.queued),
+                    }?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that no more bytes come, however that is: whether the coded data is short (E13).
+    pub(super) fn is_coding_short(&self) -> bool {
+        match &self.coding {
+            #[cfg(feature = "gzip")]
+            Coding::Inflate(inflating) => inflating.inflater.end() == InflateEnd::Short,
+            _ => false,
+        }
+    }
+
+    /// The items of a JSON body, judged as it stands now; empty for other bodies.
+    pub(super) fn take_json(&mut self) -> VecDeque<Item> {
+        match &mut self.reader.content {
+            Content::Json(bytes) | Content::Untold(bytes) => salvage::read_json(core::mem::take(bytes), self.reader.arrays),
+            _ => VecDeque::new(),
+        }
+    }
+
+    /// The items of an event stream's unfinished last event (E9); empty for other bodies.
+    pub(super) fn take_tail(&mut self) -> VecDeque<Item> {
+        match &mut self.reader.content {
+            Content::EventStream(decoder) => salvage::read_tail(decoder, self.reader.arrays),
+            _ => VecDeque::new(),
+        }
+    }
+
+    pub(super) fn kind(&self) -> BodyKind {
+        match &self.reader.content {
+            _ if self.reader.excerpt.is_some() => BodyKind::Failed,
+            Content::EventStream(_) => BodyKind::EventStream,
+            _ => BodyKind::Json,
+        }
+    }
+
+    pub(super) fn cursor(&self) -> Option<&str> {
+        self.reader.cursor.as_deref()
+    }
+
+    pub(super) fn retry(&self) -> Option<Duration> {
+        match &self.reader.content {
+            Content::EventStream(decoder) => decoder.retry(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn excerpt(&self) -> &[u8] {
+        self.reader.excerpt.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn ignored(&self) -> Ignored {
+        self.reader.ignored
+    }
+
+    pub(super) fn ignored_mut(&mut self) -> &mut Ignored {
+        &mut self.reader.ignored
+    }
+
+    /// Bytes kept, and those reserved for more, within the limits.
+    pub(super) fn held_bytes(&self) -> usize {
+        let content = match &self.reader.content {
+            Content::EventStream(decoder) => decoder.held_bytes(),
+            Content::Json(bytes) | Content::Untold(bytes) => bytes.len(),
+            Content::Opaque => 0,
+        };
+        content + self.excerpt().len() + self.cursor().map_or(0, str::len)
+    }
+}
+
+impl Coding {
+    #[cfg(feature = "gzip")]
+    fn of(head: &ResponseHead, limits: &Limits) -> Self {
+        match head.content_coding() {
+            ContentCoding::Identity => Self::FirstByte { held: false },
+            coding => Self::undoing(coding, limits),
+        }
+    }
+
+    #[cfg(feature = "gzip")]
+    fn undoing(coding: ContentCoding, limits: &Limits) -> Self {
+        Inflater::new(coding, limits.max_inflated_bytes)
+            .map_or(Self::Identity, |inflater| Self::Inflate(Inflating::new(inflater)))
+    }
+
+    #[cfg(not(feature = "gzip"))]
+    const fn of(_: &ResponseHead, _: &Limits) -> Self {
+        Self::Identity
+    }
+}
+
+#[cfg(feature = "gzip")]
+impl Inflating {
+    fn new(inflater: Inflater) -> Box<Self> {
+        Box::new(Self { inflater, piece: Vec::new(), taken: 0, error: None })
+    }
+
+    fn advance(
+        &mut self,
+        input: &mut &[u8],
+        reader: &mut Reader,
+        queued: &mut VecDeque<Item>,
+    ) -> Result<(), Fault> {
+        loop {
+            let mut rest = self.piece.get(self.taken..).unwrap_or_default();
+            if !rest.is_empty() {
+                let before = rest.len();
+                let result = reader.read(&mut rest, queued);
+                self.taken += before - rest.len();
+                result?;
+                if !queued.is_empty() {
+                    return Ok(());
+                }
+                continue;
+            }
+            if let Some(error) = self.error {
+                return Err(match error {
+                    CodingError::TooLarge { limit } => Fault::TooLarge { which: SizeLimit::Inflated, limit },
+                    _ => Fault::Corrupt,
+                });
+            }
+            self.piece.clear();
+            self.taken = 0;
+            match self.inflater.inflate(input, &mut self.piece) {
+                Ok(Progress::NeedInput) if self.piece.is_empty() => return Ok(()),
+                Ok(_) => {}
+                // What was inflated before the fault is good.
+                Err(error) => self.error = Some(error),
+            }
+        }
+    }
+}
+
+impl Reader {
+    /// Takes from the front of `bytes` until an item is queued or nothing is left.
+    fn read(&mut self, bytes: &mut &[u8], queued: &mut VecDeque<Item>) -> Result<(), Fault> {
+        let whole = *bytes;
+        self.read_content(bytes, queued)?;
+        if let Some(excerpt) = &mut self.excerpt {
+            let taken = whole.len() - bytes.len();
+            let room = self.limits.max_excerpt_bytes.saturating_sub(excerpt.len());
+            excerpt.extend_from_slice(whole.get(..taken.min(room)).unwrap_or_default());
+            let is_full = excerpt.len() >= self.limits.max_excerpt_bytes;
+            if is_full && matches!(self.content, Content::Opaque) {
+                return Err(Fault::ExcerptFull);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_content(&mut self, bytes: &mut &[u8], queued: &mut VecDeque<Item>) -> Result<(), Fault> {
+        if let Content::Untold(held) = &mut self.content {
+            let told = match first_telling(held, bytes) {
+                Some(told) => told,
+                // So much white space is no JSON that anybody writes; an event stream does not mind it.
+                None if held.len() + bytes.len() > MAX_UNTOLD_BYTES => Telling::Other,
+                None => {
+                    held.extend_from_slice(bytes);
+                    *bytes = &[];
+                    return Ok(());
+                }
+            };
+            let held = core::mem::take(held);
+            self.content = match (told, self.excerpt.is_some()) {
+                (Telling::Json, _) => Content::Json(Vec::new()),
+                (_, true) => Content::Opaque,
+                (Telling::Markup, false) => return Err(Fault::NeitherKind),
+                (Telling::Other, false) => {
+                    Content::EventStream(Box::new(decoder(&self.limits, self.tracks_cursor)))
+                }
+            };
+            // White space and a BOM alone complete nothing, so this queues no item and takes all.
+            self.read_told(&mut held.as_slice(), queued)?;
+        }
+        self.read_told(bytes, queued)
+    }
+
+    fn read_told(&mut self, bytes: &mut &[u8], queued: &mut VecDeque<Item>) -> Result<(), Fault> {
+        match &mut self.content {
+            Content::Json(body) => {
+                let limit = self.limits.max_json_bytes;
+                if bytes.len() > limit.saturating_sub(body.len()) {
+                    return Err(Fault::TooLarge { which: SizeLimit::JsonBody, limit: limit as u64 });
+                }
+                body.extend_from_slice(bytes);
+                *bytes = &[];
+                Ok(())
+            }
+            Content::EventStream(_) => {
+                while !bytes.is_empty() && queued.is_empty() {
+                    self.read_part(bytes, queued);
+                }
+                Ok(())
+            }
+            Content::Opaque => {
+                *bytes = &[];
+                Ok(())
+            }
+            Content::Untold(_) => Ok(()),
+        }
+    }
+
+    /// One event, block or error of an event stream.
+    fn read_part(&mut self, bytes: &mut &[u8], queued: &mut VecDeque<Item>) {
+        let Content::EventStream(decoder) = &mut self.content else {
+            return;
+        };
+        let block_ended = match decoder.decode_part(bytes) {
+            Ok(None) => return,
+            Ok(Some(Part::Event(event))) => {
+                if self.tracks_cursor {
+                    keep_cursor(&mut self.cursor, event.last_event_id());
+                }
+                if event.kind() == MESSAGE && !event.data().is_empty() {
+                    salvage::read_items(event, self.arrays, queued);
+                } else {
+                    // E23: another type, or a priming event.
+                    self.ignored.events += 1;
+                }
+                false
+            }
+            Ok(Some(_)) => true,
+            Err(DecodeError::EventTooLarge { limit, .. }) => {
+                queued.push_back(Item::Oversized(limit as u64));
+                false
+            }
+            Err(_) => {
+                self.ignored.events += 1;
+                false
+            }
+        };
+        if block_ended && self.tracks_cursor {
+            keep_cursor(&mut self.cursor, decoder.last_event_id());
+        }
+    }
+}
+
+/// White space before the first byte that tells, at most this much, in bytes.
+const MAX_UNTOLD_BYTES: usize = 4096;
+
+/// What the first byte that is neither BOM nor white space says of a body without a media type (E24).
+enum Telling {
+    Json,
+    Markup,
+    Other,
+}
+
+fn first_telling(held: &[u8], bytes: &[u8]) -> Option<Telling> {
+    const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
+    let mut all = held.iter().chain(bytes).copied().enumerate();
+    let byte = all.find_map(|(at, byte)| {
+        let is_bom = BOM.get(at) == Some(&byte) && held.iter().chain(bytes).zip(&BOM).take(at + 1).all(|(a, b)| a == b);
+        (!is_bom && !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).then_some(byte)
+    })?;
+    Some(match byte {
+        b'{' | b'[' => Telling::Json,
+        b'<' => Telling::Markup,
+        _ => Telling::Other,
+    })
+}
+
+/// E26: an id is a cursor if it can be sent back in a header as it is; else the previous one stays.
+fn keep_cursor(cursor: &mut Option<String>, id: &str) {
+    let usable = (1..=1024).contains(&id.len())
+        && id.bytes().all(|byte| (0x20..=0x7E).contains(&byte))
+        && !id.starts_with(' ')
+        && !id.ends_with(' ');
+    if usable && cursor.as_deref() != Some(id) {
+        *cursor = Some(String::from(id));
+    }
+}
+
+fn decoder(limits: &Limits, shows_blocks: bool) -> SseDecoder {
+    SseDecoder::with_config(
+        DecoderConfig::default()
+            .max_event_bytes(limits.max_event_bytes)
+            .max_id_bytes(limits.max_id_bytes)
+            .max_kind_bytes(limits.max_kind_bytes)
+            .blocks(shows_blocks),
+    )
+}

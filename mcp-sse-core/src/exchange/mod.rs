@@ -1,0 +1,739 @@
+//! One HTTP request and all that came back: facts and bytes in, events and one verdict out.
+//!
+//! Lives here: [`Exchange`], which carries inputs to the states and the body, and keeps the evidence.
+//! `state` holds every transition and judges endings, `body` reads bodies, `salvage` reads texts and tails,
+//! `outcome` has the words. Does not belong here: what happens after the verdict (see
+//! [`client`](crate::client)), sockets, clocks.
+
+mod body;
+mod outcome;
+mod request;
+mod salvage;
+mod state;
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use core::time::Duration;
+
+pub use body::Ignored;
+use body::{Body, Fault};
+pub use outcome::{
+    Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind, IdMatch,
+    MessageProblem, SizeLimit, StatusFailure, TimeLimit, Verdict,
+};
+pub use request::{ExchangeConfig, Request, TailRule};
+use salvage::Item;
+use state::{BodyKind, Complaints, Ending, Evidence};
+pub use state::{Fact, State, Transition, transitions};
+
+use crate::http::{ContentCoding, Era, MediaType, ResponseHead, can_inflate};
+use crate::jsonrpc::{Id, Message, MessageKind};
+use crate::time::Timestamp;
+
+/// How a body's end was marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Framing {
+    /// By the framing itself: the declared length is reached, the last chunk came, HTTP/2 ended the stream
+    /// after the declared length.
+    Marked,
+    /// By nothing but the end of the connection (HTTP/1 without length or chunks) or of the stream (HTTP/2
+    /// without a length).
+    Unmarked,
+    /// It ended below its declared length, or without its last chunk.
+    Short,
+}
+
+/// What the adapter should do next. Advice, not a contract: any input is fine at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Want {
+    /// Connect, or take a kept connection, and write the request.
+    Send {
+        /// Do not take a kept connection: one has just turned out to be closed (E1).
+        fresh: bool,
+    },
+    /// Read the response.
+    Read,
+    /// Nothing more is needed. Reading on for a while lets the connection be used again; closing is as good.
+    Drain,
+    /// Close the connection (HTTP/2: reset the stream).
+    Close,
+    /// Nothing: all was read, and the connection may be used again.
+    Nothing,
+}
+
+/// A caller's mistake: the input was not taken, and nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// The exchange has ended; the input was dropped.
+    #[error("the exchange has ended")]
+    Ended,
+    /// Bytes of a body, but no head yet.
+    #[error("bytes of a body were given before the head")]
+    NoHead,
+    /// A second head.
+    #[error("a second head was given")]
+    SecondHead,
+    /// Events wait to be polled: drain [`Exchange::poll_event`] first.
+    #[error("events wait to be polled")]
+    EventsWaiting,
+    /// The state does not know this fact.
+    #[error("this fact means nothing at this point")]
+    OutOfOrder,
+}
+
+/// What an exchange has to tell.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ExchangeEvent {
+    /// A notification, as soon as it was complete, once, in order (E21).
+    Notification(Message),
+    /// A request from the server (E22).
+    Request {
+        /// The request.
+        message: Message,
+        /// Whether the era forbids it; then it is never answered.
+        is_violation: bool,
+    },
+    /// The answer, on arrival (E2). Reading may go on; the verdict follows at the end.
+    Answer(Box<Answer>),
+    /// An answer to something else (E15). Its content is nobody's business here.
+    Stray {
+        /// Its id, if it has one that is short enough to tell.
+        id: Option<Id>,
+        /// Its size, in bytes.
+        bytes: usize,
+    },
+    /// An event passed its limit and was skipped (E14).
+    Oversized {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The end. Nothing comes after it.
+    Ended(Verdict),
+}
+
+/// One HTTP request and all that came back.
+///
+/// Its methods are of four kinds:
+/// - *facts in*, `on_*`: what happened to the connection, the request and the response. Each takes `now`;
+///   one that comes at or after the deadline lets the exchange expire first and then changes nothing (E12).
+/// - *commands*: [`cancel`](Self::cancel).
+/// - *outputs*, `poll_*` and [`want`](Self::want): events to drain after each input, the time at which
+///   [`on_timeout`](Self::on_timeout) is due, and what to do next.
+/// - *getters*: [`exposure`](Self::exposure), [`state`](Self::state), [`ignored`](Self::ignored).
+///
+/// Any input may come in any order and any number of times; a mistake is answered by [`Misuse`] and changes
+/// nothing. No method panics.
+///
+/// ```
+/// use mcp_sse_core::Timestamp;
+/// use mcp_sse_core::exchange::{Exchange, ExchangeConfig, ExchangeEvent, Framing, Request, Verdict};
+/// use mcp_sse_core::http::ResponseHead;
+///
+/// let now = Timestamp::ZERO;
+/// let request = Request::new("tools/list").with_id(7);
+/// let mut exchange = Exchange::new(&request, ExchangeConfig::default(), now);
+///
+/// exchange.on_connected(now)?;
+/// exchange.on_sending(now)?;
+/// exchange.on_sent(now)?;
+/// exchange.on_head(&ResponseHead::from_headers(200, [("Content-Type", "text/event-stream")]), now)?;
+/// let mut body: &[u8] = b"data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"tools\":[]}}\n\n";
+/// exchange.on_body(&mut body, now)?;
+/// let Some(ExchangeEvent::Answer(answer)) = exchange.poll_event() else { panic!() };
+/// assert_eq!(answer.message.result(), Some(r#"{"tools":[]}"#));
+///
+/// exchange.on_end(Framing::Marked, now)?;
+/// assert!(matches!(exchange.poll_event(), Some(ExchangeEvent::Ended(Verdict::Settled(_)))));
+/// # Ok::<(), mcp_sse_core::exchange::Misuse>(())
+/// ```
+pub struct Exchange {
+    request: Request,
+    config: ExchangeConfig,
+    state: State,
+    exposure: Exposure,
+    fresh_only: bool,
+    idle_until: Option<Timestamp>,
+    head: Option<Box<ResponseHead>>,
+    body: Option<Body>,
+    answer: Option<AnswerInfo>,
+    from_tail: bool,
+    complaints: Complaints,
+    events: VecDeque<ExchangeEvent>,
+    want_after: Want,
+}
+
+impl Exchange {
+    /// An exchange for `request`, which starts to live at `now`.
+    #[must_use]
+    pub fn new(request: &Request, config: ExchangeConfig, now: Timestamp) -> Self {
+        Self {
+            request: request.clone(),
+            state: State::default(),
+            exposure: Exposure::default(),
+            fresh_only: false,
+            idle_until: config.idle.map(|idle| now.saturating_add(idle)),
+            config,
+            head: None,
+            body: None,
+            answer: None,
+            from_tail: false,
+            complaints: Complaints::default(),
+            events: VecDeque::new(),
+            want_after: Want::Close,
+        }
+    }
+
+    // Facts in.
+
+    /// A fresh connection is ready, its TLS handshake done.
+    ///
+    /// # Errors
+    /// [`Misuse`] if it comes too late to mean anything.
+    pub fn on_connected(&mut self, now: Timestamp) -> Result<(), Misuse> {
+        self.fact(Fact::Connected, now)
+    }
+
+    /// A kept connection is used again. If [`on_broken`](Self::on_broken) follows before anything was
+    /// written, the exchange asks for a fresh one instead of failing (E1).
+    ///
+    /// # Errors
+    /// [`Misuse`] if it comes too late to mean anything.
+    pub fn on_reused(&mut self, now: Timestamp) -> Result<(), Misuse> {
+        self.fact(Fact::Reused, now)
+    }
+
+    /// The first byte of the request was written.
+    ///
+    /// # Errors
+    /// [`Misuse`] if it comes too late to mean anything.
+    pub fn on_sending(&mut self, now: Timestamp) -> Result<(), Misuse> {
+        self.fact(Fact::FirstByteWritten, now)
+    }
+
+    /// The last byte of the request was written.
+    ///
+    /// # Errors
+    /// [`Misuse`] if it comes too late to mean anything.
+    pub fn on_sent(&mut self, now: Timestamp) -> Result<(), Misuse> {
+        self.fact(Fact::AllWritten, now)
+    }
+
+    /// The response's head was read. Heads of status 1xx are interim and change nothing.
+    ///
+    /// # Errors
+    /// [`Misuse`] for a second head, or after the end.
+    pub fn on_head(&mut self, head: &ResponseHead, now: Timestamp) -> Result<(), Misuse> {
+        if self.is_over(now)? || head.is_informational() {
+            return Ok(());
+        }
+        if self.head.is_some() {
+            return Err(Misuse::SecondHead);
+        }
+        self.advance(Fact::Head);
+        self.head = Some(Box::new(head.clone()));
+        if let Some(ending) = self.judge_head(head) {
+            self.end(ending);
+            return Ok(());
+        }
+        self.body = Some(Body::new(
+            head,
+            !head.is_success(),
+            self.request.version.allows_arrays(),
+            self.request.version.era() == Era::Legacy,
+            &self.config.limits,
+        ));
+        Ok(())
+    }
+
+    /// Bytes of the response's body, chunked framing undone, content coding not. Takes from the front of
+    /// `input` until an event is ready, so that queues stay bounded whatever the chunk: call it, drain
+    /// [`poll_event`](Self::poll_event), and repeat until `input` is empty.
+    ///
+    /// # Errors
+    /// [`Misuse`] before the head, while events wait, or after the end (`input` is then emptied).
+    pub fn on_body(&mut self, input: &mut &[u8], now: Timestamp) -> Result<(), Misuse> {
+        match self.is_over(now) {
+            Ok(false) => {}
+            ended => {
+                *input = &[];
+                return ended.map(|_| ());
+            }
+        }
+        if !self.events.is_empty() {
+            return Err(Misuse::EventsWaiting);
+        }
+        if self.body.is_none() {
+            return Err(Misuse::NoHead);
+        }
+        if !input.is_empty() {
+            self.advance(Fact::BodyByte);
+        }
+        while let Some(body) = &mut self.body {
+            match body.feed(input) {
+                Ok(Some(item)) => self.on_item(item, now),
+                Ok(None) => break,
+                Err(fault) => {
+                    let ending = match fault {
+                        Fault::Corrupt => Ending::Corrupt,
+                        Fault::TooLarge { which, limit } => Ending::TooLarge { which, limit },
+                        Fault::NeitherKind => Ending::Refused(FailureKind::ContentType { essence: String::new() }),
+                        Fault::ExcerptFull => Ending::Marked,
+                    };
+                    self.end(ending);
+                    *input = &[];
+                }
+            }
+            if !self.events.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The body ended, in the way that `framing` says. Before the head it is a break.
+    ///
+    /// # Errors
+    /// [`Misuse`] after the end.
+    pub fn on_end(&mut self, framing: Framing, now: Timestamp) -> Result<(), Misuse> {
+        if self.is_over(now)? {
+            return Ok(());
+        }
+        let Some(body) = &self.body else {
+            return self.on_broken(BreakKind::Closed, now);
+        };
+        let declared = self.head.as_ref().and_then(|head| head.content_length());
+        let is_short = framing == Framing::Short
+            || declared.is_some_and(|declared| body.received < declared)
+            || body.is_coding_short();
+        let ending = match framing {
+            _ if is_short => Ending::Short,
+            Framing::Unmarked => Ending::Unmarked,
+            _ => Ending::Marked,
+        };
+        self.want_after = if is_short || framing == Framing::Unmarked { Want::Close } else { Want::Nothing };
+        self.read_rest(&ending, now);
+        self.end(ending);
+        Ok(())
+    }
+
+    /// The connection or the stream broke, or could not be made. Only the [`Exposure`] reached so far and
+    /// the bytes that arrived decide what it means; `kind` is for people.
+    ///
+    /// # Errors
+    /// [`Misuse`] after the end.
+    pub fn on_broken(&mut self, kind: BreakKind, now: Timestamp) -> Result<(), Misuse> {
+        if self.is_over(now)? {
+            return Ok(());
+        }
+        if self.advance(Fact::ReusedClosed) {
+            self.fresh_only = true;
+            return Ok(());
+        }
+        let ending = Ending::Broken(kind);
+        self.read_rest(&ending, now);
+        self.end(ending);
+        Ok(())
+    }
+
+    /// Time has passed. Early calls change nothing.
+    ///
+    /// # Errors
+    /// [`Misuse`] after the end.
+    pub fn on_timeout(&mut self, now: Timestamp) -> Result<(), Misuse> {
+        self.is_over(now).map(|_| ())
+    }
+
+    // Commands.
+
+    /// The caller wants no more of it. Having the answer, it is settled; else it is cancelled (E3, E30).
+    ///
+    /// # Errors
+    /// [`Misuse`] after the end.
+    pub fn cancel(&mut self, now: Timestamp) -> Result<(), Misuse> {
+        if !self.is_over(now)? {
+            self.end(Ending::Closed);
+        }
+        Ok(())
+    }
+
+    // Outputs.
+
+    /// The next event, in order. Drain it after each input.
+    #[must_use = "an event that is dropped is lost"]
+    pub fn poll_event(&mut self) -> Option<ExchangeEvent> {
+        self.events.pop_front()
+    }
+
+    /// The next event, left in its place.
+    #[must_use]
+    pub fn peek_event(&self) -> Option<&ExchangeEvent> {
+        self.events.front()
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is due, if nothing happens before.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        if self.state == State::Ended {
+            return None;
+        }
+        match (self.config.deadline, self.idle_limit()) {
+            (Some(deadline), Some(idle)) => Some(deadline.min(idle)),
+            (deadline, idle) => deadline.or(idle),
+        }
+    }
+
+    /// What the adapter should do next.
+    #[must_use]
+    pub const fn want(&self) -> Want {
+        match self.state {
+            State::Unsent | State::Reusing | State::PartlySent => Want::Send { fresh: self.fresh_only },
+            State::Sent | State::Headed | State::Streaming => Want::Read,
+            State::Answered => Want::Drain,
+            State::Ended => self.want_after,
+        }
+    }
+
+    // Getters.
+
+    /// How far the request got.
+    #[must_use]
+    pub const fn exposure(&self) -> Exposure {
+        self.exposure
+    }
+
+    /// Where the exchange stands.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// The head of the final response, once it was read.
+    #[must_use]
+    pub fn head(&self) -> Option<&ResponseHead> {
+        self.head.as_deref()
+    }
+
+    /// What was passed over without a word (E23).
+    #[must_use]
+    pub fn ignored(&self) -> Ignored {
+        self.body.as_ref().map(Body::ignored).unwrap_or_default()
+    }
+
+    /// Bytes of the body that are held, for accounting; bounded by [`Limits`](crate::Limits).
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.body.as_ref().map_or(0, Body::held_bytes)
+    }
+
+    // Within.
+
+    /// Records that `fact` happened; false if the state does not know it.
+    fn advance(&mut self, fact: Fact) -> bool {
+        let Some(next) = self.state.after(fact) else {
+            return false;
+        };
+        self.state = next;
+        self.exposure = self.exposure.max(next.exposure());
+        true
+    }
+
+    fn fact(&mut self, fact: Fact, now: Timestamp) -> Result<(), Misuse> {
+        if self.is_over(now)? || self.advance(fact) { Ok(()) } else { Err(Misuse::OutOfOrder) }
+    }
+
+    /// E12: an input at or after a limit lets the exchange expire first; then it is over, and the input is
+    /// dropped without being anybody's mistake.
+    fn is_over(&mut self, now: Timestamp) -> Result<bool, Misuse> {
+        if self.state == State::Ended {
+            return Err(Misuse::Ended);
+        }
+        let passed = |limit: Option<Timestamp>| limit.is_some_and(|limit| now >= limit);
+        let limit = if passed(self.config.deadline) {
+            TimeLimit::Deadline
+        } else if passed(self.idle_limit()) {
+            TimeLimit::Idle
+        } else {
+            return Ok(false);
+        };
+        let ending = Ending::TimedOut(limit);
+        self.read_rest(&ending, now);
+        self.end(ending);
+        Ok(true)
+    }
+
+    /// The idle limit, which ends with the answer: then only the deadline is left.
+    fn idle_limit(&self) -> Option<Timestamp> {
+        self.idle_until.filter(|_| self.answer.is_none())
+    }
+
+    /// What the head alone settles: E13, E18, E19, E20, E24.
+    fn judge_head(&mut self, head: &ResponseHead) -> Option<Ending> {
+        let status = head.status();
+        if !head.is_success() {
+            let location = head.location().filter(|_| self.config.follow_redirects && matches!(status, 307 | 308));
+            return location.map(|location| Ending::Redirected(String::from(location)));
+        }
+        if self.request.id.is_none() {
+            self.want_after = Want::Drain;
+            return Some(Ending::Accepted);
+        }
+        if matches!(status, 202 | 204) {
+            self.want_after = Want::Drain;
+            return Some(Ending::Refused(FailureKind::NoAnswer { status }));
+        }
+        if !can_read(head.content_coding()) {
+            return Some(Ending::Refused(FailureKind::ContentCoding { problem: CodingProblem::Unsupported }));
+        }
+        if head.media_type() == MediaType::Other {
+            let essence = String::from(head.media_type_text().unwrap_or_default());
+            return Some(Ending::Refused(FailureKind::ContentType { essence }));
+        }
+        None
+    }
+
+    /// At an ending, reads what the body held back until now: a JSON body, or an unfinished event (E9).
+    fn read_rest(&mut self, ending: &Ending, now: Timestamp) {
+        let Some(body) = &mut self.body else {
+            return;
+        };
+        if self.answer.is_some() {
+            return;
+        }
+        let is_cut = !matches!(ending, Ending::Marked | Ending::Unmarked);
+        for item in body.take_json() {
+            // A body that is cut is worth its answer and nothing else: what it lacks may still have come.
+            if !is_cut || is_message(&item) {
+                self.on_item(item, now);
+            }
+        }
+        if self.config.tail == TailRule::Salvage && self.answer.is_none() {
+            let tail = self.body.as_mut().map(Body::take_tail).unwrap_or_default();
+            // An unfinished event is worth an answer, and what an array with the answer holds besides.
+            let has_answer = tail.iter().any(|item| self.is_answer(item));
+            for item in tail {
+                if has_answer || is_response(&item) {
+                    self.on_item(item, now);
+                }
+            }
+            self.from_tail = self.answer.is_some();
+        }
+        if self.answer.is_none() && !is_cut {
+            self.complain_of_json();
+        }
+    }
+
+    /// E29: a whole JSON body that was JSON, but in which no answer was found.
+    fn complain_of_json(&mut self) {
+        let Some(body) = &self.body else {
+            return;
+        };
+        let complaints = &mut self.complaints;
+        let silent = complaints.malformed.is_none() && complaints.not_json.is_none() && complaints.stray.is_none();
+        if silent && body.kind() == BodyKind::Json && body.received > 0 {
+            complaints.malformed = Some(Box::new(MessageProblem::NotAnAnswer));
+        }
+    }
+
+    fn on_item(&mut self, item: Item, now: Timestamp) {
+        match item {
+            Item::Message(message) => self.on_message(message, now),
+            Item::Oversized(limit) => {
+                self.complaints.oversized.get_or_insert(limit);
+                self.events.push_back(ExchangeEvent::Oversized { limit });
+            }
+            Item::NotJson { position, prefix } => {
+                self.complaints.not_json.get_or_insert(position);
+                self.complaints.prefix |= prefix;
+                self.ignore_message();
+            }
+            Item::Array => {
+                self.complaints.malformed.get_or_insert_with(|| Box::new(MessageProblem::Array));
+                self.ignore_message();
+            }
+            Item::Malformed(error) => {
+                let is_body = self.body.as_ref().is_some_and(|body| body.kind() == BodyKind::Json);
+                if is_body || self.compare(error.id()).is_some() {
+                    self.complaints.malformed.get_or_insert_with(|| Box::new(MessageProblem::Envelope(error)));
+                }
+                self.ignore_message();
+            }
+            Item::Scalar => self.ignore_message(),
+        }
+    }
+
+    fn on_message(&mut self, message: Message, now: Timestamp) {
+        match message.kind() {
+            MessageKind::Notification => {
+                if let Some(idle) = self.config.idle.filter(|_| self.request.owns_progress(&message)) {
+                    self.idle_until = Some(now.saturating_add(idle));
+                }
+                self.events.push_back(ExchangeEvent::Notification(message));
+            }
+            MessageKind::Request => {
+                let is_violation = self.request.version.era() == Era::Modern;
+                self.events.push_back(ExchangeEvent::Request { message, is_violation });
+            }
+            MessageKind::Result | MessageKind::Error => match self.whose(&message) {
+                Whose::Ours(_) if self.answer.is_some() => self.ignore_message(),
+                Whose::Ours(id_match) => self.on_answer(message, id_match, now),
+                Whose::Nobodys => self.ignore_message(),
+                Whose::Other => {
+                    let id = message.id().filter(|id| tellable(id)).cloned();
+                    self.complaints.stray.get_or_insert_with(|| id.clone());
+                    self.events.push_back(ExchangeEvent::Stray { id, bytes: message.as_json().len() });
+                }
+            },
+        }
+    }
+
+    /// E15, E17: whose answer a result or error is.
+    fn whose(&self, message: &Message) -> Whose {
+        let is_error = message.kind() == MessageKind::Error;
+        let is_failed = self.head.as_ref().is_some_and(|head| !head.is_success());
+        if is_failed && !is_error {
+            return Whose::Nobodys;
+        }
+        match self.compare(message.id()) {
+            Some(id_match) => Whose::Ours(id_match),
+            None if is_error && matches!(message.id(), None | Some(Id::Null)) => Whose::Ours(IdMatch::Absent),
+            // The response itself says whose error it is.
+            None if is_failed => Whose::Ours(IdMatch::Foreign),
+            None => Whose::Other,
+        }
+    }
+
+    fn is_answer(&self, item: &Item) -> bool {
+        is_response(item) && matches!(item, Item::Message(message) if matches!(self.whose(message), Whose::Ours(_)))
+    }
+
+    fn on_answer(&mut self, message: Message, id_match: IdMatch, now: Timestamp) {
+        let Some(head) = self.head.as_deref() else {
+            return;
+        };
+        let status = head.status();
+        if self.request.id.is_none() {
+            // E20: a notification has no answer; an error in its refusal is told with the refusal.
+            self.complaints.error_code = message.error().map(|error| error.code);
+            return;
+        }
+        let code = message.error().map(|error| error.code);
+        let info = AnswerInfo {
+            status,
+            id_match,
+            is_error: message.kind() == MessageKind::Error,
+            arrived: now,
+            proves_modern: matches!(
+                (status, code),
+                (400, Some(-32022..=-32020)) | (404, Some(-32601))
+            ),
+        };
+        let answer = Answer { message, info, head: head.clone() };
+        self.answer = Some(info);
+        self.advance(Fact::Answer);
+        self.events.push_back(ExchangeEvent::Answer(Box::new(answer)));
+    }
+
+    /// E15: how `theirs` compares with the request's id; `None` if it is another.
+    fn compare(&self, theirs: Option<&Id>) -> Option<IdMatch> {
+        let ours = self.request.id.as_ref()?;
+        let theirs = theirs?;
+        if ours == theirs {
+            Some(IdMatch::Exact)
+        } else if !self.config.strict_ids && (ours.spells(theirs) || theirs.spells(ours)) {
+            Some(IdMatch::Coerced)
+        } else {
+            None
+        }
+    }
+
+    fn ignore_message(&mut self) {
+        if let Some(body) = &mut self.body {
+            body.ignored_mut().messages += 1;
+        }
+    }
+
+    /// The one place where an exchange ends.
+    fn end(&mut self, ending: Ending) {
+        let body = self.body.as_ref();
+        let complaints = core::mem::take(&mut self.complaints);
+        let evidence = Evidence {
+            era: self.request.version.era(),
+            expects_answer: self.request.id.is_some(),
+            exposure: self.exposure,
+            status: self.head.as_ref().map(|head| head.status()),
+            answer: self.answer,
+            from_tail: self.from_tail,
+            body: body.map_or(BodyKind::None, Body::kind),
+            empty: body.is_none_or(|body| body.received == 0),
+            failed: self.head.as_deref().filter(|head| !head.is_success()).map(|head| {
+                Box::new(StatusFailure {
+                    head: head.clone(),
+                    excerpt: Excerpt::new(body.map(Body::excerpt).unwrap_or_default()),
+                    error_code: complaints.error_code,
+                })
+            }),
+            complaints,
+            cursor: body.and_then(Body::cursor).map(String::from),
+            resume_after: body.and_then(Body::retry).map_or(DEFAULT_RETRY, |retry| retry.max(MIN_RETRY)),
+        };
+        let verdict = state::judge(ending, evidence);
+        self.advance(Fact::Verdict);
+        self.events.push_back(ExchangeEvent::Ended(verdict));
+    }
+}
+
+/// Whose a result or error is.
+enum Whose {
+    Ours(IdMatch),
+    /// An answer under another id.
+    Other,
+    /// A result under a status of failure (E18): the status is what counts.
+    Nobodys,
+}
+
+/// F11: what a stream waits before it is resumed, if it said nothing.
+const DEFAULT_RETRY: Duration = Duration::from_secs(1);
+
+/// E26: what a stream waits at least.
+const MIN_RETRY: Duration = Duration::from_millis(10);
+
+fn is_response(item: &Item) -> bool {
+    matches!(item, Item::Message(message) if matches!(message.kind(), MessageKind::Result | MessageKind::Error))
+}
+
+fn is_message(item: &Item) -> bool {
+    matches!(item, Item::Message(_))
+}
+
+/// The longest id that is told, in bytes.
+const MAX_TOLD_ID: usize = 64;
+
+/// Whether a body of this coding can be read here (E13).
+fn can_read(coding: ContentCoding) -> bool {
+    coding == ContentCoding::Identity || can_inflate(coding)
+}
+
+/// Whether an id is short enough to be told in an error: it is a peer's text.
+fn tellable(id: &Id) -> bool {
+    match id {
+        Id::String(text) => text.len() <= MAX_TOLD_ID,
+        Id::Number(number) => number.as_str().len() <= MAX_TOLD_ID,
+        _ => true,
+    }
+}
+
+impl core::fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Exchange")
+            .field("state", &self.state)
+            .field("exposure", &self.exposure)
+            .field("deadline", &self.config.deadline)
+            .field("events", &self.events.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,291 @@
+//! The states of an exchange and every transition between them: what each fact leads to, and what each
+//! ending is worth.
+//!
+//! Rules: all transitions live here, nowhere else. A fact that the table does not know in a state changes
+//! nothing. [`judge`] is a pure function of the ending and the evidence, so that it can be walked
+//! exhaustively; it sees no bytes. Reading bodies happens in `body`, tails in `salvage`; `mod` only carries.
+//! ARCHITECTURE.md draws both tables, and a test keeps it equal to this file.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::time::Duration;
+
+use super::outcome::{
+    AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Exposure, Failure, FailureKind, SizeLimit, StatusFailure,
+    TimeLimit, Verdict,
+};
+use crate::http::Era;
+
+/// Where an exchange stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum State {
+    /// Nothing was written; there may be no connection yet.
+    #[default]
+    Unsent,
+    /// A reused connection was given; nothing was written to it yet.
+    Reusing,
+    /// Some of the request was written.
+    PartlySent,
+    /// All of the request was written.
+    Sent,
+    /// The response's head was read.
+    Headed,
+    /// Bytes of the response's body were read.
+    Streaming,
+    /// The answer was handed out; the stream is still open.
+    Answered,
+    /// The verdict was given.
+    Ended,
+}
+
+/// What can happen to an exchange, as far as its state is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fact {
+    /// A fresh connection is ready, its TLS handshake done.
+    Connected,
+    /// A connection that carried earlier exchanges is used again.
+    Reused,
+    /// The reused connection turned out to be closed before anything was written to it.
+    ReusedClosed,
+    /// The first byte of the request was written.
+    FirstByteWritten,
+    /// The last byte of the request was written.
+    AllWritten,
+    /// The final response's head was read.
+    Head,
+    /// A byte of the response's body was read.
+    BodyByte,
+    /// The answer was handed out.
+    Answer,
+    /// An ending was judged: the verdict was given.
+    Verdict,
+}
+
+/// One row of the table of transitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Transition {
+    /// The state before.
+    pub from: State,
+    /// What happened.
+    pub fact: Fact,
+    /// The state after.
+    pub to: State,
+}
+
+const fn row(from: State, fact: Fact, to: State) -> Transition {
+    Transition { from, fact, to }
+}
+
+/// Every transition. A response may come before the request is wholly written (a refusal by size, say), and
+/// an embedder that has only the response reports no facts of sending: so `Head` is known everywhere before it.
+static TRANSITIONS: &[Transition] = &[
+    row(State::Unsent, Fact::Connected, State::Unsent),
+    row(State::Unsent, Fact::Reused, State::Reusing),
+    row(State::Reusing, Fact::ReusedClosed, State::Unsent),
+    row(State::Unsent, Fact::FirstByteWritten, State::PartlySent),
+    row(State::Reusing, Fact::FirstByteWritten, State::PartlySent),
+    row(State::Unsent, Fact::AllWritten, State::Sent),
+    row(State::Reusing, Fact::AllWritten, State::Sent),
+    row(State::PartlySent, Fact::AllWritten, State::Sent),
+    row(State::Unsent, Fact::Head, State::Headed),
+    row(State::Reusing, Fact::Head, State::Headed),
+    row(State::PartlySent, Fact::Head, State::Headed),
+    row(State::Sent, Fact::Head, State::Headed),
+    row(State::Headed, Fact::AllWritten, State::Headed),
+    row(State::Streaming, Fact::AllWritten, State::Streaming),
+    row(State::Answered, Fact::AllWritten, State::Answered),
+    row(State::Headed, Fact::BodyByte, State::Streaming),
+    row(State::Streaming, Fact::Answer, State::Answered),
+    row(State::Unsent, Fact::Verdict, State::Ended),
+    row(State::Reusing, Fact::Verdict, State::Ended),
+    row(State::PartlySent, Fact::Verdict, State::Ended),
+    row(State::Sent, Fact::Verdict, State::Ended),
+    row(State::Headed, Fact::Verdict, State::Ended),
+    row(State::Streaming, Fact::Verdict, State::Ended),
+    row(State::Answered, Fact::Verdict, State::Ended),
+];
+
+/// The table of transitions, for drawings and tests.
+#[must_use]
+pub fn transitions() -> &'static [Transition] {
+    TRANSITIONS
+}
+
+impl State {
+    /// The state after `fact`, or `None` if the fact means nothing here.
+    pub(super) fn after(self, fact: Fact) -> Option<Self> {
+        TRANSITIONS.iter().find(|row| row.from == self && row.fact == fact).map(|row| row.to)
+    }
+
+    /// How far the request is known to have got by being in this state; the exchange keeps the maximum.
+    pub(super) const fn exposure(self) -> Exposure {
+        match self {
+            Self::Unsent | Self::Reusing | Self::Ended => Exposure::Unsent,
+            Self::PartlySent => Exposure::PartlySent,
+            Self::Sent => Exposure::Sent,
+            Self::Headed => Exposure::Headed,
+            Self::Streaming | Self::Answered => Exposure::Streaming,
+        }
+    }
+}
+
+/// How an exchange came to its end.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    /// The body ended, and its framing says so: length, last chunk, end of stream.
+    Marked,
+    /// The body ended because the connection did; nothing says that this was its end.
+    Unmarked,
+    /// The body ended short of its framing or of its coded data.
+    Short,
+    /// The connection or the stream broke.
+    Broken(BreakKind),
+    /// A time limit was reached.
+    TimedOut(TimeLimit),
+    /// The caller closed it.
+    Closed,
+    /// The head or the body itself settled that no answer can come of it.
+    Refused(FailureKind),
+    /// The body turned out to be corrupt as coded data.
+    Corrupt,
+    /// The body as a whole passed a limit.
+    TooLarge { which: SizeLimit, limit: u64 },
+    /// A notification's response had a status of success.
+    Accepted,
+    /// The head sends the request elsewhere, and the caller asked to follow.
+    Redirected(String),
+}
+
+/// What kind of body the head promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyKind {
+    /// There is no head yet.
+    None,
+    /// An event stream.
+    EventStream,
+    /// JSON, or too little of a body to tell.
+    Json,
+    /// The body of a failed response.
+    Failed,
+}
+
+/// What an unanswered exchange has seen that was no answer, in the order of what it proves: the first that
+/// applies is told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Complaints {
+    /// An event passed its limit (E14): it may have been the answer.
+    pub(super) oversized: Option<u64>,
+    /// A malformed message under our id, an array, or JSON that is no answer (E29).
+    pub(super) malformed: Option<Box<super::outcome::MessageProblem>>,
+    /// Something that is not JSON (E10), and the byte at which it is not.
+    pub(super) not_json: Option<usize>,
+    /// An answer under another id (E16): the id, if it is one and short enough.
+    pub(super) stray: Option<Option<crate::jsonrpc::Id>>,
+    /// Whether what is not JSON could have become JSON with more bytes.
+    pub(super) prefix: bool,
+    /// The code of the error with which a notification was refused (E20).
+    pub(super) error_code: Option<i64>,
+}
+
+/// All that is known when an ending is judged.
+#[derive(Clone, Debug)]
+pub(super) struct Evidence {
+    pub(super) era: Era,
+    /// Whether the request has an id, so that an answer is due.
+    pub(super) expects_answer: bool,
+    pub(super) exposure: Exposure,
+    pub(super) status: Option<u16>,
+    pub(super) answer: Option<AnswerInfo>,
+    /// Whether the answer was found in an unfinished event (E9).
+    pub(super) from_tail: bool,
+    pub(super) body: BodyKind,
+    /// Whether the body had no bytes at all.
+    pub(super) empty: bool,
+    pub(super) complaints: Complaints,
+    /// The failed response, if the status is one of failure.
+    pub(super) failed: Option<Box<StatusFailure>>,
+    /// A usable event id of this stream (legacy eras).
+    pub(super) cursor: Option<String>,
+    /// How long to wait before resuming.
+    pub(super) resume_after: Duration,
+}
+
+/// What an ending is worth: rows E1 to E20 and E29, in one place.
+pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
+    let exposure = evidence.exposure;
+    let fail = |kind| Verdict::Failed(Failure::new(kind, exposure));
+
+    // E2 to E4, E8, E9, E13: what was delivered stays delivered, however the exchange ends.
+    if let Some(answer) = evidence.answer {
+        let damage = match ending {
+            Ending::Closed if evidence.from_tail => Damage::UnterminatedEvent,
+            Ending::Closed => return Verdict::Settled(answer),
+            _ if evidence.from_tail => Damage::UnterminatedEvent,
+            Ending::Marked | Ending::Unmarked | Ending::Accepted | Ending::Redirected(_) => {
+                return Verdict::Settled(answer);
+            }
+            Ending::Short => Damage::Short,
+            Ending::Broken(kind) => Damage::Broken(kind),
+            Ending::TimedOut(_) => Damage::Stalled,
+            Ending::Corrupt | Ending::Refused(_) => Damage::Corrupt,
+            Ending::TooLarge { .. } => Damage::TooLarge,
+        };
+        return Verdict::Salvaged { answer, damage };
+    }
+
+    // E18, E20: a status of failure is told, cut or whole; nothing is sent again for it.
+    let ending = match (ending, evidence.failed) {
+        (Ending::Closed, _) => return fail(FailureKind::Cancelled),
+        (Ending::Redirected(location), _) => return Verdict::Redirect { location },
+        (_, Some(failed)) => return fail(FailureKind::Status(failed)),
+        (ending, None) => ending,
+    };
+
+    let cause = match ending {
+        Ending::Accepted => return Verdict::Accepted { status: evidence.status.unwrap_or_default() },
+        Ending::Refused(kind) => return fail(kind),
+        Ending::Corrupt => return fail(FailureKind::ContentCoding { problem: CodingProblem::Corrupt }),
+        Ending::TooLarge { which, limit } => return fail(FailureKind::TooLarge { which, limit }),
+        Ending::TimedOut(limit) => return fail(FailureKind::Timeout { limit }),
+        Ending::Broken(cause) if exposure == Exposure::Unsent => return fail(FailureKind::Unsent { cause }),
+        Ending::Broken(kind) => Cause::Broken(kind),
+        Ending::Short => Cause::Short,
+        Ending::Marked => Cause::Ended,
+        Ending::Unmarked if evidence.body == BodyKind::Json => Cause::Cut,
+        Ending::Unmarked => Cause::Ended,
+        Ending::Closed | Ending::Redirected(_) => return fail(FailureKind::Cancelled),
+    };
+
+    // E14: an event too large to keep may have been the answer.
+    if let Some(limit) = evidence.complaints.oversized {
+        return fail(FailureKind::TooLarge { which: SizeLimit::Event, limit });
+    }
+    // E10, E16, E19, E29: the server came to its end and had answered badly, or not at all.
+    let json_may_be_cut = cause == Cause::Cut && evidence.complaints.prefix;
+    if matches!(cause, Cause::Ended | Cause::Cut) && !json_may_be_cut {
+        let complaints = evidence.complaints;
+        if let Some(problem) = complaints.malformed {
+            return fail(FailureKind::InvalidMessage { problem });
+        }
+        if evidence.body == BodyKind::Json && evidence.empty {
+            return fail(FailureKind::NoAnswer { status: evidence.status.unwrap_or_default() });
+        }
+        if let Some(position) = complaints.not_json {
+            return fail(FailureKind::InvalidJson { position });
+        }
+        if let Some(got) = complaints.stray {
+            return fail(FailureKind::IdMismatch { got });
+        }
+    }
+    // E5 to E7, E20: lost.
+    match (evidence.expects_answer, evidence.era, evidence.cursor) {
+        (true, Era::Modern, _) => Verdict::Reissue { cause, exposure },
+        (true, Era::Legacy, Some(last_event_id)) => {
+            Verdict::Resume { last_event_id, after: evidence.resume_after, cause }
+        }
+        _ => fail(FailureKind::Lost { cause, replacement: None }),
+    }
+}

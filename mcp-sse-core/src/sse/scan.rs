@@ -1,0 +1,77 @@
+//! Finding the end of a line. Every byte of a stream is looked at here once, and never again.
+
+use memchr::memchr2;
+
+pub(super) const LF: u8 = b'\n';
+pub(super) const CR: u8 = b'\r';
+
+/// Lines shorter than this are settled without calling memchr, whose call costs more than the search.
+const HEAD: usize = 16;
+
+const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+
+/// Where the first LF or CR stands in `bytes`. HTML 9.2.5: these two, and no other character, end a line.
+#[inline]
+pub(super) fn line_end(bytes: &[u8]) -> Option<usize> {
+    let mut skipped = 0;
+    let mut rest = bytes;
+    while skipped < HEAD {
+        let Some((word, after)) = rest.split_first_chunk::<8>() else {
+            return rest
+                .iter()
+                .position(|&byte| byte == LF || byte == CR)
+                .map(|at| skipped + at);
+        };
+        if let Some(at) = line_end_in(*word) {
+            return Some(skipped + at);
+        }
+        skipped += 8;
+        rest = after;
+    }
+    memchr2(LF, CR, rest).map(|at| skipped + at)
+}
+
+/// The same for eight bytes at once: a byte equal to the one sought becomes zero, and the lowest zero byte of a word
+/// is found exactly by the borrow it causes.
+#[inline]
+fn line_end_in(word: [u8; 8]) -> Option<usize> {
+    let word = u64::from_le_bytes(word);
+    let marks = zero_bytes(word ^ (ONES * LF as u64)) | zero_bytes(word ^ (ONES * CR as u64));
+    (marks != 0).then(|| (marks.trailing_zeros() / 8) as usize)
+}
+
+/// The high bit of each zero byte; above the lowest of them, bits may be set in error.
+#[inline]
+const fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & HIGHS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CR, LF, line_end};
+    use alloc::vec;
+
+    /// D1: the first CR or LF at every place in lines of every short length, also next to bytes that differ from
+    /// them by one bit.
+    #[test]
+    fn d1_first_line_end_at_every_place() {
+        for length in 0..80 {
+            for filler in [b'a', 0x00, 0x8A, 0x8D, 0x0B, 0x0C, 0x09, 0x0E, 0xFF] {
+                let mut bytes = vec![filler; length];
+                assert_eq!(line_end(&bytes), None);
+                for at in 0..length {
+                    for end in [LF, CR] {
+                        bytes[at] = end;
+                        assert_eq!(line_end(&bytes), Some(at));
+                        if let Some(last) = bytes.last_mut() {
+                            *last = LF;
+                        }
+                        assert_eq!(line_end(&bytes), Some(at));
+                        bytes.fill(filler);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The bodies of the fuzz targets, as plain functions: the fuzzer calls them, and `cargo test` replays the corpus.
+
+pub mod decoder;
+pub mod envelope;
+pub mod head;
