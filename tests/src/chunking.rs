@@ -162,7 +162,7 @@ impl Random {
     }
 
     /// One of `choices`.
-    pub fn pick<'c, T>(&mut self, choices: &'c [T]) -> &'c T {
-        &choices[self.below(choices.len())]
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
     }
 }

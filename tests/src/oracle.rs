@@ -29,7 +29,7 @@ pub struct Reading {
     pub retry: Option<u64>,
     pub last_event_id: String,
     pub tail: Tail,
-    /// An id or a type was set by the block that the end discarded.
+    /// An id, or a type other than the default, was set by the block that the end discarded.
     pub discarded_fields: bool,
     /// The event that a flush dispatches.
     pub flushed: Option<Event>,
@@ -81,7 +81,7 @@ pub fn read(bytes: &[u8]) -> Reading {
     Reading {
         flushed: flush.events.get(events_before).cloned(),
         flushed_retry,
-        discarded_fields: interpreter.id_in_block || !interpreter.event_type_buffer.is_empty(),
+        discarded_fields: interpreter.id_in_block || !matches!(&*interpreter.event_type_buffer, "" | "message"),
         events: interpreter.events,
         parts: interpreter.parts,
         retry: interpreter.retry,
@@ -111,8 +111,7 @@ impl Interpreter {
         self.lines_in_block += 1;
         if let Some(comment) = line.strip_prefix(':') {
             let comment = comment.strip_prefix(' ').unwrap_or(comment);
-            self.parts
-                .push((self.events.len(), Some(comment.to_owned())));
+            self.parts.push((self.events.len(), Some(comment.to_owned())));
         } else if let Some((name, value)) = line.split_once(':') {
             self.process_field(name, value.strip_prefix(' ').unwrap_or(value));
         } else {
@@ -154,11 +153,7 @@ impl Interpreter {
             let data = self.data_buffer.strip_suffix('\n').unwrap();
             let named = !self.event_type_buffer.is_empty();
             self.events.push(Event {
-                kind: if named {
-                    self.event_type_buffer.clone()
-                } else {
-                    "message".to_owned()
-                },
+                kind: if named { self.event_type_buffer.clone() } else { "message".to_owned() },
                 data: data.to_owned(),
                 last_event_id: self.last_event_id.clone(),
             });
@@ -182,19 +177,8 @@ mod tests {
         assert_eq!(stocks.events[0].data, "YHOO\n+2\n10");
 
         let ids = read(b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n");
-        let seen: Vec<_> = ids
-            .events
-            .iter()
-            .map(|event| (&*event.data, &*event.last_event_id))
-            .collect();
-        assert_eq!(
-            seen,
-            [
-                ("first event", "1"),
-                ("second event", ""),
-                (" third event", "")
-            ]
-        );
+        let seen: Vec<_> = ids.events.iter().map(|event| (&*event.data, &*event.last_event_id)).collect();
+        assert_eq!(seen, [("first event", "1"), ("second event", ""), (" third event", "")]);
 
         let empty = read(b"data\n\ndata\ndata\n\ndata:");
         let seen: Vec<_> = empty.events.iter().map(|event| &*event.data).collect();

@@ -581,6 +581,38 @@ fn e13_damage_takes_nothing_with_it() {
     }
 }
 
+/// E13, D9: the same where a chunk ended inside a window and the damage lies in the next one.
+#[test]
+fn e13_damage_in_the_next_window_takes_nothing_with_it() {
+    let text: Vec<u8> = (0..100_000u32)
+        .flat_map(|line| format!("data: {line}\n\n").into_bytes())
+        .collect();
+    for first in [1, 1000, 20_000, 32_767] {
+        for second in [100, 32_768, 40_000, 60_000, 65_000] {
+            let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&text[..first]).unwrap();
+            encoder.flush().unwrap();
+            let edge = encoder.get_ref().len();
+            encoder.write_all(&text[first..first + second]).unwrap();
+            encoder.flush().unwrap();
+            // The reserved block type.
+            let body = [encoder.get_ref(), &[0x07][..]].concat();
+            let (left, right) = body.split_at(edge);
+            let expected = Story::corrupt(&text[..first + second]);
+            assert_eq!(
+                tell(DEFLATE, NO_LIMIT, [left, right]),
+                expected,
+                "{first} {second}"
+            );
+            assert_eq!(
+                told_alike(DEFLATE, NO_LIMIT, &body),
+                expected,
+                "{first} {second}"
+            );
+        }
+    }
+}
+
 /// RFC 9110 8.4.1.2: zlib; and raw, as some servers send it.
 #[test]
 fn e13_deflate_is_zlib_or_raw_told_by_the_first_bytes() {

@@ -23,8 +23,8 @@ use core::fmt;
 use call::{Call, Next, Phase};
 pub use config::{ClientConfig, ConfigError};
 pub use endpoint::{Endpoint, EndpointError};
-use http_request::{INITIALIZE, Outgoing};
 pub use http_request::{HttpRequest, RequestError};
+use http_request::{INITIALIZE, Outgoing};
 pub use outcome::{CallEvent, CallId, Done, Outcome, Step};
 pub use policy::{Backoff, CallOptions, ReissuePolicy};
 pub use reply::{CallError, Reply};
@@ -413,9 +413,8 @@ impl Client {
             _ => return None,
         };
         let id = call.id.as_ref()?;
-        let is_told = self.config.version.era() != Era::Modern
-            && call.outgoing.method != INITIALIZE
-            && failure.may_have_run();
+        let is_told =
+            self.config.version.era() != Era::Modern && call.outgoing.method != INITIALIZE && failure.may_have_run();
         if !is_told {
             return None;
         }

@@ -55,7 +55,9 @@ enum Coding {
     Identity,
     /// Uncoded by its head, but gzip tells itself by its first two bytes (E13); the first has come.
     #[cfg(feature = "gzip")]
-    FirstByte { held: bool },
+    FirstByte {
+        held: bool,
+    },
     #[cfg(feature = "gzip")]
     Inflate(Box<Inflating>),
 }
@@ -178,7 +180,9 @@ impl Body {
     /// The items of a JSON body, judged as it stands now; empty for other bodies.
     pub(super) fn take_json(&mut self) -> VecDeque<Item> {
         match &mut self.reader.content {
-            Content::Json(bytes) | Content::Untold(bytes) => salvage::read_json(core::mem::take(bytes), self.reader.arrays),
+            Content::Json(bytes) | Content::Untold(bytes) => {
+                salvage::read_json(core::mem::take(bytes), self.reader.arrays)
+            }
             _ => VecDeque::new(),
         }
     }
@@ -260,12 +264,7 @@ impl Inflating {
         Box::new(Self { inflater, piece: Vec::new(), taken: 0, error: None })
     }
 
-    fn advance(
-        &mut self,
-        input: &mut &[u8],
-        reader: &mut Reader,
-        queued: &mut VecDeque<Item>,
-    ) -> Result<(), Fault> {
+    fn advance(&mut self, input: &mut &[u8], reader: &mut Reader, queued: &mut VecDeque<Item>) -> Result<(), Fault> {
         loop {
             let mut rest = self.piece.get(self.taken..).unwrap_or_default();
             if !rest.is_empty() {
@@ -330,9 +329,7 @@ impl Reader {
                 (Telling::Json, _) => Content::Json(Vec::new()),
                 (_, true) => Content::Opaque,
                 (Telling::Markup, false) => return Err(Fault::NeitherKind),
-                (Telling::Other, false) => {
-                    Content::EventStream(Box::new(decoder(&self.limits, self.tracks_cursor)))
-                }
+                (Telling::Other, false) => Content::EventStream(Box::new(decoder(&self.limits, self.tracks_cursor))),
             };
             // White space and a BOM alone complete nothing, so this queues no item and takes all.
             self.read_told(&mut held.as_slice(), queued)?;

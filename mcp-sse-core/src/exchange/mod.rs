@@ -627,10 +627,7 @@ impl Exchange {
             id_match,
             is_error: message.kind() == MessageKind::Error,
             arrived: now,
-            proves_modern: matches!(
-                (status, code),
-                (400, Some(-32022..=-32020)) | (404, Some(-32601))
-            ),
+            proves_modern: matches!((status, code), (400, Some(-32022..=-32020)) | (404, Some(-32601))),
         };
         let answer = Answer { message, info, head: head.clone() };
         self.answer = Some(info);

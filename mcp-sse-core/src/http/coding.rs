@@ -26,27 +26,19 @@ pub enum ContentCoding {
 impl ContentCoding {
     /// The coding after one more `Content-Encoding` value; the values of several headers form one list.
     pub(super) fn add(self, value: &[u8]) -> Self {
-        value
-            .split(|&byte| byte == b',')
-            .map(trim_white_space)
-            .fold(self, |so_far, name| {
-                let next = if name.is_empty() || name.eq_ignore_ascii_case(b"identity") {
-                    return so_far;
-                } else if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip")
-                {
-                    Self::Gzip
-                } else if name.eq_ignore_ascii_case(b"deflate") {
-                    Self::Deflate
-                } else {
-                    Self::Unsupported
-                };
-                // A body coded twice is legal and unknown in the field; undoing it would double the bound on memory.
-                if so_far == Self::Identity {
-                    next
-                } else {
-                    Self::Unsupported
-                }
-            })
+        value.split(|&byte| byte == b',').map(trim_white_space).fold(self, |so_far, name| {
+            let next = if name.is_empty() || name.eq_ignore_ascii_case(b"identity") {
+                return so_far;
+            } else if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") {
+                Self::Gzip
+            } else if name.eq_ignore_ascii_case(b"deflate") {
+                Self::Deflate
+            } else {
+                Self::Unsupported
+            };
+            // A body coded twice is legal and unknown in the field; undoing it would double the bound on memory.
+            if so_far == Self::Identity { next } else { Self::Unsupported }
+        })
     }
 }
 
@@ -64,9 +56,5 @@ pub const fn can_inflate(coding: ContentCoding) -> bool {
 /// (RFC 9110 12.5.3).
 #[must_use]
 pub const fn accept_encoding() -> &'static str {
-    if cfg!(feature = "gzip") {
-        "gzip, deflate"
-    } else {
-        "identity"
-    }
+    if cfg!(feature = "gzip") { "gzip, deflate" } else { "identity" }
 }

@@ -25,9 +25,7 @@ impl HttpDate {
     /// Second 60 (a leap second) is the second after 59.
     #[must_use]
     pub fn parse(value: &[u8]) -> Option<Self> {
-        imf_fixdate(value)
-            .or_else(|| rfc850_date(value))
-            .or_else(|| asctime_date(value))
+        imf_fixdate(value).or_else(|| rfc850_date(value)).or_else(|| asctime_date(value))
     }
 
     /// Seconds since the Unix epoch.
@@ -58,10 +56,7 @@ impl RetryAfter {
         if let Some(seconds) = saturating_decimal(value) {
             return Some(Self::Seconds(seconds));
         }
-        HttpDate::parse(value).map(|date| Self::At {
-            date,
-            server_time: None,
-        })
+        HttpDate::parse(value).map(|date| Self::At { date, server_time: None })
     }
 
     /// The time to wait, counted from the arrival of the response: zero if the date has passed, `None` if a date came
@@ -72,9 +67,7 @@ impl RetryAfter {
     pub fn delay(&self) -> Option<Duration> {
         match *self {
             Self::Seconds(seconds) => Some(Duration::from_secs(seconds)),
-            Self::At { date, server_time } => {
-                server_time.map(|now| Duration::from_secs(date.0.saturating_sub(now.0)))
-            }
+            Self::At { date, server_time } => server_time.map(|now| Duration::from_secs(date.0.saturating_sub(now.0))),
         }
     }
 }
@@ -84,26 +77,16 @@ fn saturating_decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    Some(text.iter().fold(0u64, |number, &digit| {
-        number
-            .saturating_mul(10)
-            .saturating_add(u64::from(digit.wrapping_sub(b'0')))
-    }))
+    Some(
+        text.iter()
+            .fold(0u64, |number, &digit| number.saturating_mul(10).saturating_add(u64::from(digit.wrapping_sub(b'0')))),
+    )
 }
 
-const MONTHS: [&[u8]; 12] = [
-    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
-];
+const MONTHS: [&[u8]; 12] =
+    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 const DAYS: [&[u8]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
-const LONG_DAYS: [&[u8]; 7] = [
-    b"Monday",
-    b"Tuesday",
-    b"Wednesday",
-    b"Thursday",
-    b"Friday",
-    b"Saturday",
-    b"Sunday",
-];
+const LONG_DAYS: [&[u8]; 7] = [b"Monday", b"Tuesday", b"Wednesday", b"Thursday", b"Friday", b"Saturday", b"Sunday"];
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`
 fn imf_fixdate(value: &[u8]) -> Option<HttpDate> {
@@ -148,11 +131,7 @@ fn asctime_date(value: &[u8]) -> Option<HttpDate> {
     rest.literal(b" ")?;
     let month = rest.one_of(&MONTHS)?;
     rest.literal(b" ")?;
-    let day = if rest.literal(b" ").is_some() {
-        rest.digits(1)?
-    } else {
-        rest.digits(2)?
-    };
+    let day = if rest.literal(b" ").is_some() { rest.digits(1)? } else { rest.digits(2)? };
     rest.literal(b" ")?;
     let seconds = rest.time_of_day()?;
     rest.literal(b" ")?;

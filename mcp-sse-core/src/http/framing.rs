@@ -58,10 +58,7 @@ impl Default for Part {
 
 impl GzipHeader {
     pub(super) fn take(&mut self, byte: u8) -> Step {
-        if let (Some(crc), false) = (
-            &mut self.crc,
-            matches!(self.part, Part::CrcLow | Part::CrcHigh(_)),
-        ) {
+        if let (Some(crc), false) = (&mut self.crc, matches!(self.part, Part::CrcLow | Part::CrcHigh(_))) {
             crc.update(&[byte]);
         }
         match self.part {
@@ -95,13 +92,8 @@ impl GzipHeader {
             Part::Name | Part::Comment => return self.next_part(),
             Part::CrcLow => self.part = Part::CrcHigh(byte),
             Part::CrcHigh(low) => {
-                let [expected_low, expected_high, ..] =
-                    self.crc.as_ref().map_or(0, Crc::sum).to_le_bytes();
-                return if [expected_low, expected_high] == [low, byte] {
-                    Step::Done
-                } else {
-                    Step::Bad
-                };
+                let [expected_low, expected_high, ..] = self.crc.as_ref().map_or(0, Crc::sum).to_le_bytes();
+                return if [expected_low, expected_high] == [low, byte] { Step::Done } else { Step::Bad };
             }
         }
         Step::More
@@ -180,10 +172,7 @@ impl Check {
             Self::Gzip(crc) => (u64::from(crc.sum()) | u64::from(crc.amount()) << 32, 8),
             Self::Zlib(adler) => (u64::from(adler.sum().swap_bytes()), 4),
         };
-        Some(Footer {
-            expected: bytes,
-            left: length,
-        })
+        Some(Footer { expected: bytes, left: length })
     }
 }
 
@@ -203,11 +192,7 @@ impl Footer {
         }
         self.expected >>= 8;
         self.left = self.left.saturating_sub(1);
-        if self.left == 0 {
-            Step::Done
-        } else {
-            Step::More
-        }
+        if self.left == 0 { Step::Done } else { Step::More }
     }
 }
 

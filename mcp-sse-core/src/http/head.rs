@@ -81,10 +81,7 @@ impl ResponseHead {
 
     /// A head with this status and these headers.
     #[must_use]
-    pub fn from_headers(
-        status: u16,
-        headers: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<[u8]>)>,
-    ) -> Self {
+    pub fn from_headers(status: u16, headers: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<[u8]>)>) -> Self {
         let mut head = Self::new(status);
         for (name, value) in headers {
             head.header(name.as_ref(), value.as_ref());
@@ -118,9 +115,7 @@ impl ResponseHead {
                 self.location = location(value);
             }
         } else if is(MCP_PROTOCOL_VERSION) && self.protocol_version.is_none() {
-            self.protocol_version = core::str::from_utf8(value)
-                .ok()
-                .and_then(|version| version.parse().ok());
+            self.protocol_version = core::str::from_utf8(value).ok().and_then(|version| version.parse().ok());
         }
         self
     }
@@ -129,10 +124,7 @@ impl ResponseHead {
         let kept: usize = self.www_authenticate.iter().map(String::len).sum();
         let room = Self::MAX_CHALLENGE_BYTES.saturating_sub(kept);
         // Half a challenge could mislead, so one that does not fit is left out whole.
-        if value.is_empty()
-            || value.len() > room
-            || self.www_authenticate.len() >= Self::MAX_CHALLENGES
-        {
+        if value.is_empty() || value.len() > room || self.www_authenticate.len() >= Self::MAX_CHALLENGES {
             return;
         }
         let challenge = without_controls(value);
@@ -216,10 +208,7 @@ impl ResponseHead {
     #[must_use]
     pub fn retry_after(&self) -> Option<RetryAfter> {
         self.retry_after.map(|retry_after| match retry_after {
-            RetryAfter::At { date, .. } => RetryAfter::At {
-                date,
-                server_time: self.date,
-            },
+            RetryAfter::At { date, .. } => RetryAfter::At { date, server_time: self.date },
             seconds @ RetryAfter::Seconds(_) => seconds,
         })
     }
@@ -270,16 +259,10 @@ impl fmt::Debug for ResponseHead {
             .field("media_type_text", &self.media_type_text())
             .field("content_coding", &self.content_coding)
             .field("content_length", &self.content_length())
-            .field(
-                "has_invalid_content_length",
-                &self.has_invalid_content_length(),
-            )
+            .field("has_invalid_content_length", &self.has_invalid_content_length())
             .field("retry_after", &self.retry_after())
             .field("www_authenticate", &self.www_authenticate)
-            .field(
-                "session_id_bytes",
-                &self.session_id.as_ref().map(String::len),
-            )
+            .field("session_id_bytes", &self.session_id.as_ref().map(String::len))
             .field("location", &self.location)
             .field("protocol_version", &self.protocol_version)
             .finish_non_exhaustive()
@@ -297,14 +280,13 @@ enum ContentLength {
 impl ContentLength {
     /// Adds one header value, which may be a list of equal numbers: some senders join repeated headers that way.
     fn add(self, value: &[u8]) -> Self {
-        value
-            .split(|&byte| byte == b',')
-            .map(trim_white_space)
-            .fold(self, |so_far, element| match (so_far, decimal(element)) {
+        value.split(|&byte| byte == b',').map(trim_white_space).fold(self, |so_far, element| {
+            match (so_far, decimal(element)) {
                 (Self::Absent, Some(length)) => Self::Bytes(length),
                 (Self::Bytes(known), Some(length)) if known == length => so_far,
                 _ => Self::Invalid,
-            })
+            }
+        })
     }
 }
 
@@ -320,8 +302,8 @@ fn decimal(text: &[u8]) -> Option<u64> {
 }
 
 fn session_id(value: &[u8]) -> Option<String> {
-    let allowed = (1..=ResponseHead::MAX_SESSION_ID_BYTES).contains(&value.len())
-        && value.iter().all(u8::is_ascii_graphic);
+    let allowed =
+        (1..=ResponseHead::MAX_SESSION_ID_BYTES).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
     if !allowed {
         return None;
     }

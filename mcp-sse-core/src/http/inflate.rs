@@ -148,11 +148,7 @@ impl Inflater {
     ///
     /// [`CodingError`], once everything before the damage or within the limit was put out; every later call gives the
     /// same one. A call that fails appends nothing, and what it leaves in `input` has no meaning.
-    pub fn inflate(
-        &mut self,
-        input: &mut &[u8],
-        output: &mut Vec<u8>,
-    ) -> Result<Progress, CodingError> {
+    pub fn inflate(&mut self, input: &mut &[u8], output: &mut Vec<u8>) -> Result<Progress, CodingError> {
         loop {
             if let Stage::Data = self.stage {
                 let (taken, produced) = self.inflate_piece(input, output);
@@ -180,14 +176,9 @@ impl Inflater {
     #[must_use]
     pub const fn end(&self) -> InflateEnd {
         match self.stage {
-            Stage::GzipStart | Stage::DeflateStart | Stage::BetweenMembers | Stage::Ignoring => {
-                InflateEnd::Whole
-            }
+            Stage::GzipStart | Stage::DeflateStart | Stage::BetweenMembers | Stage::Ignoring => InflateEnd::Whole,
             Stage::Footer(_) => InflateEnd::FooterMissing,
-            Stage::GzipHeader { .. }
-            | Stage::ZlibHeader { .. }
-            | Stage::Data
-            | Stage::Failed(_) => InflateEnd::Short,
+            Stage::GzipHeader { .. } | Stage::ZlibHeader { .. } | Stage::Data | Stage::Failed(_) => InflateEnd::Short,
         }
     }
 
@@ -213,10 +204,7 @@ impl Inflater {
                     self.begin_data(Check::Raw);
                 }
             }
-            Stage::GzipHeader {
-                header,
-                is_first_member,
-            } => {
+            Stage::GzipHeader { header, is_first_member } => {
                 match (header.take(byte), *is_first_member) {
                     (Step::More, _) => {}
                     (Step::Done, _) => self.begin_data(Check::Gzip(Crc::new())),
@@ -257,10 +245,7 @@ impl Inflater {
     }
 
     fn begin_member(&mut self, is_first_member: bool) {
-        self.stage = Stage::GzipHeader {
-            header: GzipHeader::default(),
-            is_first_member,
-        };
+        self.stage = Stage::GzipHeader { header: GzipHeader::default(), is_first_member };
     }
 
     fn begin_data(&mut self, check: Check) {
@@ -273,23 +258,18 @@ impl Inflater {
     }
 
     fn fail_corrupt(&mut self) {
-        self.stage = Stage::Failed(CodingError::Corrupt {
-            position: self.inflated_bytes,
-        });
+        self.stage = Stage::Failed(CodingError::Corrupt { position: self.inflated_bytes });
     }
 
     /// Inflates up to the end of the window. Says how many bytes it took and how many it appended.
     fn inflate_piece(&mut self, input: &mut &[u8], output: &mut Vec<u8>) -> (usize, usize) {
-        let (taken_before, produced_before) =
-            (self.decompress.total_in(), self.decompress.total_out());
+        let (taken_before, produced_before) = (self.decompress.total_in(), self.decompress.total_out());
         // flate2's default backend inflates into a ring of one window and copies out of it; damage takes with it what was
         // not yet copied. A piece that ends where the ring does leaves nothing there. Other backends have no ring.
         let in_window = usize::try_from(self.stream_bytes % INFLATE_PIECE as u64).unwrap_or(0);
         let room = INFLATE_PIECE.saturating_sub(in_window);
         let piece = self.piece.get_mut(..room).unwrap_or_default();
-        let result = self
-            .decompress
-            .decompress(input, piece, FlushDecompress::None);
+        let result = self.decompress.decompress(input, piece, FlushDecompress::None);
         let taken = bytes_since(taken_before, self.decompress.total_in());
         let produced = bytes_since(produced_before, self.decompress.total_out());
         self.stream_bytes = self.stream_bytes.saturating_add(produced as u64);
@@ -302,9 +282,7 @@ impl Inflater {
         output.extend_from_slice(inflated);
         self.inflated_bytes = self.inflated_bytes.saturating_add(kept as u64);
         if kept < produced {
-            self.stage = Stage::Failed(CodingError::TooLarge {
-                limit: self.max_inflated_bytes,
-            });
+            self.stage = Stage::Failed(CodingError::TooLarge { limit: self.max_inflated_bytes });
             return (taken, kept);
         }
         self.check.update(inflated);

@@ -71,10 +71,7 @@ pub(super) struct ContentType {
 
 impl ContentType {
     /// Before any value was seen.
-    pub(super) const NONE: Self = Self {
-        kind: MediaType::Missing,
-        essence: None,
-    };
+    pub(super) const NONE: Self = Self { kind: MediaType::Missing, essence: None };
 
     /// Longest essence kept for diagnostics, in bytes. The longest registered ones are under 90.
     pub(super) const MAX_ESSENCE_BYTES: usize = 128;
@@ -83,18 +80,13 @@ impl ContentType {
     pub(super) fn add(&mut self, value: &[u8]) {
         for element in Elements(Some(value)) {
             let end = element.iter().position(|&byte| byte == b';');
-            let essence =
-                trim_white_space(end.and_then(|end| element.get(..end)).unwrap_or(element));
+            let essence = trim_white_space(end.and_then(|end| element.get(..end)).unwrap_or(element));
             if essence.is_empty() {
                 continue;
             }
             let counts = is_media_type(essence) && essence != b"*/*";
             if counts || self.kind == MediaType::Missing {
-                self.kind = if counts {
-                    MediaType::classify(essence)
-                } else {
-                    MediaType::Other
-                };
+                self.kind = if counts { MediaType::classify(essence) } else { MediaType::Other };
                 self.essence = Some(escaped(essence, Self::MAX_ESSENCE_BYTES));
             }
         }

@@ -96,16 +96,11 @@ pub fn decode_value(value: &str) -> Result<Cow<'_, str>, ValueError> {
     if let Some(position) = value.bytes().position(|byte| !is_field_byte(byte)) {
         return Err(ValueError::Character { position });
     }
-    let Some(coded) = value
-        .strip_prefix(SENTINEL_START)
-        .and_then(|rest| rest.strip_suffix(SENTINEL_END))
-    else {
+    let Some(coded) = value.strip_prefix(SENTINEL_START).and_then(|rest| rest.strip_suffix(SENTINEL_END)) else {
         return Ok(Cow::Borrowed(value));
     };
     let bytes = STANDARD.decode(coded).map_err(|_| ValueError::Base64)?;
-    String::from_utf8(bytes)
-        .map(Cow::Owned)
-        .map_err(|_| ValueError::Utf8)
+    String::from_utf8(bytes).map(Cow::Owned).map_err(|_| ValueError::Utf8)
 }
 
 /// The peer wrote a header value that cannot be read.
@@ -149,9 +144,7 @@ pub fn is_token(name: &str) -> bool {
 /// Stricter than RFC 9110 5.5, which has bytes above 0x7E as a thing of the past.
 #[must_use]
 pub fn is_field_value(value: &str) -> bool {
-    value.bytes().all(is_field_byte)
-        && !value.starts_with([' ', '\t'])
-        && !value.ends_with([' ', '\t'])
+    value.bytes().all(is_field_byte) && !value.starts_with([' ', '\t']) && !value.ends_with([' ', '\t'])
 }
 
 const fn is_field_byte(byte: u8) -> bool {
@@ -166,11 +159,7 @@ const fn is_field_byte(byte: u8) -> bool {
 /// `Mcp-Name`, `Mcp-Param-*`, `Mcp-Session-Id`, `Last-Event-ID`).
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
-    let starts_as_param = name
-        .get(..MCP_PARAM_PREFIX.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(MCP_PARAM_PREFIX));
-    starts_as_param
-        || RESERVED
-            .iter()
-            .any(|reserved| reserved.eq_ignore_ascii_case(name))
+    let starts_as_param =
+        name.get(..MCP_PARAM_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(MCP_PARAM_PREFIX));
+    starts_as_param || RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
 }

@@ -27,7 +27,7 @@ pub use head::ResponseHead;
 pub use inflate::{CodingError, INFLATE_PIECE, InflateEnd, Inflater, Progress};
 pub use media::MediaType;
 pub use metadata::{
-    LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX, MCP_PROTOCOL_VERSION, MCP_SESSION_ID,
-    ValueError, decode_value, encode_value, is_field_value, is_reserved, is_token, name_source,
+    LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, ValueError,
+    decode_value, encode_value, is_field_value, is_reserved, is_token, name_source,
 };
 pub use version::{Era, ProtocolVersion, UnknownVersion};

@@ -36,13 +36,8 @@ impl ProtocolVersion {
     pub const V2026_07_28: Self = Self(*b"2026-07-28");
 
     /// All published revisions, oldest first.
-    pub const KNOWN: [Self; 5] = [
-        Self::V2024_11_05,
-        Self::V2025_03_26,
-        Self::V2025_06_18,
-        Self::V2025_11_25,
-        Self::V2026_07_28,
-    ];
+    pub const KNOWN: [Self; 5] =
+        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
 
     /// The newest published revision.
     pub const LATEST: Self = Self::V2026_07_28;
@@ -109,17 +104,13 @@ fn is_date(text: [u8; 10]) -> bool {
         return false;
     };
     let number = |digits: &[u8]| {
-        digits.iter().try_fold(0u64, |number, digit| {
-            digit
-                .is_ascii_digit()
-                .then(|| number * 10 + u64::from(digit - b'0'))
-        })
+        digits
+            .iter()
+            .try_fold(0u64, |number, digit| digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0')))
     };
-    let (Some(year), Some(month @ 1..=12), Some(day)) = (
-        number(&[y0, y1, y2, y3]),
-        number(&[m0, m1]),
-        number(&[d0, d1]),
-    ) else {
+    let (Some(year), Some(month @ 1..=12), Some(day)) =
+        (number(&[y0, y1, y2, y3]), number(&[m0, m1]), number(&[d0, d1]))
+    else {
         return false;
     };
     usize::try_from(month - 1).is_ok_and(|month| (1..=days_in_month(year, month)).contains(&day))

@@ -28,10 +28,7 @@ use super::text::Span;
 /// # Ok::<(), mcp_sse_core::jsonrpc::ReadError>(())
 /// ```
 pub fn read_array(text: &str) -> Result<Elements<'_>, ReadError> {
-    Ok(Elements {
-        text,
-        cursor: ArrayCursor::new(text)?,
-    })
+    Ok(Elements { text, cursor: ArrayCursor::new(text)? })
 }
 
 /// The raw elements of an array, in order. See [`read_array`].
@@ -74,13 +71,8 @@ impl ArrayCursor {
     /// As [`read_array`].
     pub fn new(text: &str) -> Result<Self, ReadError> {
         let position = start(text);
-        match (
-            check(text),
-            text.get(position..).and_then(|rest| rest.strip_prefix('[')),
-        ) {
-            (Completeness::Whole, Some(_)) => Ok(Self {
-                position: position + 1,
-            }),
+        match (check(text), text.get(position..).and_then(|rest| rest.strip_prefix('['))) {
+            (Completeness::Whole, Some(_)) => Ok(Self { position: position + 1 }),
             (Completeness::Whole, None) => Err(ReadError::NotAnArray { position }),
             _ => Err(syntax(text)),
         }
@@ -90,16 +82,11 @@ impl ArrayCursor {
     /// nothing.
     pub fn next_element<'a>(&mut self, text: &'a str) -> Option<&'a str> {
         let rest = text.get(self.position..)?.trim_start_matches(WHITE_SPACE);
-        let rest = rest
-            .strip_prefix(',')
-            .unwrap_or(rest)
-            .trim_start_matches(WHITE_SPACE);
+        let rest = rest.strip_prefix(',').unwrap_or(rest).trim_start_matches(WHITE_SPACE);
         if rest.starts_with(']') {
             return None;
         }
-        let element = <&RawValue>::deserialize(&mut serde_json::Deserializer::from_str(rest))
-            .ok()?
-            .get();
+        let element = <&RawValue>::deserialize(&mut serde_json::Deserializer::from_str(rest)).ok()?.get();
         self.position = Span::of(element, text)?.end;
         Some(element)
     }

@@ -106,17 +106,12 @@ impl Envelope<'_> {
 pub fn read(text: &str) -> Result<Envelope<'_>, ReadError> {
     if shape(text) != Shape::Object {
         return Err(match check(text) {
-            Completeness::Whole => ReadError::NotAnObject {
-                position: start(text),
-            },
+            Completeness::Whole => ReadError::NotAnObject { position: start(text) },
             _ => syntax(text),
         });
     }
     let members = Members::collect(text, Level::Envelope).map_err(|_| syntax(text))?;
-    classify(text, &members).map_err(|problem| ReadError::Malformed {
-        id: readable_id(&members),
-        problem,
-    })
+    classify(text, &members).map_err(|problem| ReadError::Malformed { id: readable_id(&members), problem })
 }
 
 /// The id of a malformed message, for who asks whose it is.
@@ -131,19 +126,10 @@ fn readable_id(members: &Members<'_>) -> Option<Id> {
 /// and which takes a number or an escape that was cut for a broken one.
 pub(super) fn syntax(text: &str) -> ReadError {
     match check(text) {
-        Completeness::Invalid { position } => ReadError::Syntax {
-            position,
-            incomplete: false,
-        },
-        Completeness::Prefix => ReadError::Syntax {
-            position: text.len(),
-            incomplete: true,
-        },
+        Completeness::Invalid { position } => ReadError::Syntax { position, incomplete: false },
+        Completeness::Prefix => ReadError::Syntax { position: text.len(), incomplete: true },
         // The two would have to disagree about the grammar.
-        Completeness::Whole => ReadError::Syntax {
-            position: text.len(),
-            incomplete: false,
-        },
+        Completeness::Whole => ReadError::Syntax { position: text.len(), incomplete: false },
     }
 }
 
@@ -155,30 +141,16 @@ pub(super) fn start(text: &str) -> usize {
 fn classify<'a>(text: &'a str, members: &Members<'a>) -> Result<Envelope<'a>, Problem> {
     let at = |raw: &str| offset(raw, text);
     refuse_duplicate(text, members)?;
-    if let Some(version) = members
-        .get(Member::Jsonrpc)
-        .filter(|raw| !raw.starts_with('"'))
-    {
-        return Err(Problem::WrongType {
-            member: Member::Jsonrpc,
-            position: at(version),
-        });
+    if let Some(version) = members.get(Member::Jsonrpc).filter(|raw| !raw.starts_with('"')) {
+        return Err(Problem::WrongType { member: Member::Jsonrpc, position: at(version) });
     }
-    let id = members
-        .get(Member::Id)
-        .map(|raw| id(text, raw))
-        .transpose()?;
-    let method = members
-        .get(Member::Method)
-        .map(|raw| method(text, raw))
-        .transpose()?;
+    let id = members.get(Member::Id).map(|raw| id(text, raw)).transpose()?;
+    let method = members.get(Member::Method).map(|raw| method(text, raw)).transpose()?;
     let (result, error) = (members.get(Member::Result), members.get(Member::Error));
 
     match (method, result, error) {
         (Some(_), Some(outcome), _) | (Some(_), None, Some(outcome)) => {
-            Err(Problem::MethodAndOutcome {
-                position: at(outcome),
-            })
+            Err(Problem::MethodAndOutcome { position: at(outcome) })
         }
         (Some(method), None, None) => {
             let params = members.get(Member::Params);
@@ -187,26 +159,16 @@ fn classify<'a>(text: &'a str, members: &Members<'a>) -> Result<Envelope<'a>, Pr
                 None => Envelope::Notification { method, params },
             })
         }
-        (None, Some(_), Some(error)) => Err(Problem::ResultAndError {
-            position: at(error),
-        }),
+        (None, Some(_), Some(error)) => Err(Problem::ResultAndError { position: at(error) }),
         (None, Some(result), None) => Ok(Envelope::Result { id, result }),
-        (None, None, Some(error)) => Ok(Envelope::Error {
-            id,
-            error: error_object(text, error)?,
-        }),
-        (None, None, None) => Err(Problem::NeitherResultNorError {
-            position: start(text),
-        }),
+        (None, None, Some(error)) => Ok(Envelope::Error { id, error: error_object(text, error)? }),
+        (None, None, None) => Err(Problem::NeitherResultNorError { position: start(text) }),
     }
 }
 
 fn refuse_duplicate(text: &str, members: &Members<'_>) -> Result<(), Problem> {
     match members.duplicate() {
-        Some((member, value)) => Err(Problem::Duplicate {
-            member,
-            position: offset(value, text),
-        }),
+        Some((member, value)) => Err(Problem::Duplicate { member, position: offset(value, text) }),
         None => Ok(()),
     }
 }
@@ -227,35 +189,19 @@ fn method<'a>(text: &str, raw: &'a str) -> Result<Cow<'a, str>, Problem> {
 fn error_object<'a>(text: &str, raw: &'a str) -> Result<ErrorObject<'a>, Problem> {
     let position = offset(raw, text);
     let Ok(members) = Members::collect(raw, Level::Error) else {
-        return Err(Problem::WrongType {
-            member: Member::Error,
-            position,
-        });
+        return Err(Problem::WrongType { member: Member::Error, position });
     };
     refuse_duplicate(text, &members)?;
-    let required = |member| {
-        members
-            .get(member)
-            .ok_or(Problem::Missing { member, position })
-    };
-    let wrong = |member, raw: &str| Problem::WrongType {
-        member,
-        position: offset(raw, text),
-    };
+    let required = |member| members.get(member).ok_or(Problem::Missing { member, position });
+    let wrong = |member, raw: &str| Problem::WrongType { member, position: offset(raw, text) };
 
     let raw_code = required(Member::ErrorCode)?;
     let Ok(Id::Integer(code)) = Id::from_checked(raw_code) else {
         return Err(wrong(Member::ErrorCode, raw_code));
     };
     let raw_message = required(Member::ErrorMessage)?;
-    let message = decode(raw_message)
-        .ok_or_else(|| wrong(Member::ErrorMessage, raw_message))?
-        .text;
-    Ok(ErrorObject {
-        code,
-        message,
-        data: members.get(Member::ErrorData),
-    })
+    let message = decode(raw_message).ok_or_else(|| wrong(Member::ErrorMessage, raw_message))?.text;
+    Ok(ErrorObject { code, message, data: members.get(Member::ErrorData) })
 }
 
 impl Unreadable {

@@ -96,9 +96,7 @@ impl ReadError {
     #[must_use]
     pub const fn position(&self) -> usize {
         match self {
-            Self::Syntax { position, .. }
-            | Self::NotAnObject { position }
-            | Self::NotAnArray { position } => *position,
+            Self::Syntax { position, .. } | Self::NotAnObject { position } | Self::NotAnArray { position } => *position,
             Self::Malformed { problem, .. } => problem.position(),
         }
     }
@@ -106,13 +104,7 @@ impl ReadError {
     /// Whether the text is a proper prefix of a JSON value: more bytes could have mended it.
     #[must_use]
     pub const fn is_incomplete(&self) -> bool {
-        matches!(
-            self,
-            Self::Syntax {
-                incomplete: true,
-                ..
-            }
-        )
+        matches!(self, Self::Syntax { incomplete: true, .. })
     }
 
     /// The id of a malformed message, if it could be read.
@@ -250,19 +242,13 @@ pub struct ParseError {
 
 impl ParseError {
     pub(super) const fn absent(member: Member) -> Self {
-        Self {
-            member,
-            cause: None,
-        }
+        Self { member, cause: None }
     }
 
     /// `start` is where `raw`, which could not be read, begins in the message.
     pub(super) fn new(member: Member, raw: &str, start: usize, cause: serde_json::Error) -> Self {
         let position = start.saturating_add(offset_of(raw, cause.line(), cause.column()));
-        Self {
-            member,
-            cause: Some((position, cause)),
-        }
+        Self { member, cause: Some((position, cause)) }
     }
 
     /// The member that was asked for.
@@ -295,20 +281,14 @@ impl ParseError {
 fn offset_of(raw: &str, line: usize, column: usize) -> usize {
     let lines_before = raw.split_inclusive('\n').take(line.saturating_sub(1));
     let start_of_line: usize = lines_before.map(str::len).sum();
-    start_of_line
-        .saturating_add(column.saturating_sub(1))
-        .min(raw.len())
+    start_of_line.saturating_add(column.saturating_sub(1)).min(raw.len())
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.position() {
             None => write!(formatter, "the message has no {}", self.member),
-            Some(position) => write!(
-                formatter,
-                "{} does not fit the type at byte {position}",
-                self.member
-            ),
+            Some(position) => write!(formatter, "{} does not fit the type at byte {position}", self.member),
         }
     }
 }

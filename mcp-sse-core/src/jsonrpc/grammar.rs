@@ -163,10 +163,7 @@ struct Scanner {
 
 impl Scanner {
     const fn new() -> Self {
-        Self {
-            state: State::Value,
-            open: Vec::new(),
-        }
+        Self { state: State::Value, open: Vec::new() }
     }
 
     /// Takes bytes; fails with the offset of the first that cannot stand where it stands.
@@ -176,10 +173,7 @@ impl Scanner {
             // Most bytes of a large message are plain string text, and are passed over without a state change.
             if let State::String { .. } = self.state {
                 let rest = bytes.get(position..).unwrap_or_default();
-                position += rest
-                    .iter()
-                    .position(|&byte| !is_plain(byte))
-                    .unwrap_or(rest.len());
+                position += rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len());
             }
             let Some(&byte) = bytes.get(position) else {
                 return Ok(());
@@ -194,11 +188,7 @@ impl Scanner {
         self.open.is_empty()
             && matches!(
                 self.state,
-                State::AfterValue
-                    | State::Zero
-                    | State::Integer
-                    | State::Fraction
-                    | State::ExponentDigits
+                State::AfterValue | State::Zero | State::Integer | State::Fraction | State::ExponentDigits
             )
     }
 
@@ -211,12 +201,7 @@ impl Scanner {
     fn after(&mut self, byte: u8) -> Option<State> {
         match (self.state, byte) {
             (
-                State::Value
-                | State::FirstElement
-                | State::FirstKey
-                | State::Key
-                | State::Colon
-                | State::AfterValue,
+                State::Value | State::FirstElement | State::FirstKey | State::Key | State::Colon | State::AfterValue,
                 byte,
             ) if is_white_space(byte) => Some(self.state),
 
@@ -236,10 +221,7 @@ impl Scanner {
             }
             (State::Escape { is_key }, b'u') => Some(State::Hex { is_key, left: 4 }),
             (State::Hex { is_key, left }, byte) if byte.is_ascii_hexdigit() => Some(match left {
-                2.. => State::Hex {
-                    is_key,
-                    left: left - 1,
-                },
+                2.. => State::Hex { is_key, left: left - 1 },
                 _ => State::String { is_key },
             }),
 
@@ -255,13 +237,9 @@ impl Scanner {
             (State::Point | State::Fraction, b'0'..=b'9') => Some(State::Fraction),
             (State::Zero | State::Integer | State::Fraction, b'e' | b'E') => Some(State::Exponent),
             (State::Exponent, b'+' | b'-') => Some(State::ExponentSign),
-            (State::Exponent | State::ExponentSign | State::ExponentDigits, b'0'..=b'9') => {
-                Some(State::ExponentDigits)
-            }
+            (State::Exponent | State::ExponentSign | State::ExponentDigits, b'0'..=b'9') => Some(State::ExponentDigits),
             // A number has no end of its own: whatever may follow a value ends it.
-            (State::Zero | State::Integer | State::Fraction | State::ExponentDigits, byte) => {
-                self.after_value(byte)
-            }
+            (State::Zero | State::Integer | State::Fraction | State::ExponentDigits, byte) => self.after_value(byte),
 
             (
                 State::FirstKey
@@ -313,8 +291,9 @@ impl Scanner {
 
     fn close(&mut self, container: Container) -> Option<State> {
         match (self.open.pop(), container) {
-            (Some(Container::Array), Container::Array)
-            | (Some(Container::Object), Container::Object) => Some(State::AfterValue),
+            (Some(Container::Array), Container::Array) | (Some(Container::Object), Container::Object) => {
+                Some(State::AfterValue)
+            }
             _ => None,
         }
     }

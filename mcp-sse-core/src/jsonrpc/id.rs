@@ -57,11 +57,7 @@ impl Decimal {
     }
 
     fn is_written_as_integer(&self) -> bool {
-        self.0
-            .strip_prefix('-')
-            .unwrap_or(&self.0)
-            .bytes()
-            .all(|byte| byte.is_ascii_digit())
+        self.0.strip_prefix('-').unwrap_or(&self.0).bytes().all(|byte| byte.is_ascii_digit())
     }
 }
 
@@ -126,12 +122,10 @@ impl Id {
     #[must_use]
     pub fn spells(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::String(text), Self::Integer(value))
-            | (Self::Integer(value), Self::String(text)) => {
+            (Self::String(text), Self::Integer(value)) | (Self::Integer(value), Self::String(text)) => {
                 is_canonical_integer(text) && text.parse() == Ok(*value)
             }
-            (Self::String(text), Self::Number(value))
-            | (Self::Number(value), Self::String(text)) => {
+            (Self::String(text), Self::Number(value)) | (Self::Number(value), Self::String(text)) => {
                 value.is_written_as_integer() && **text == *value.as_str()
             }
             _ => false,
@@ -197,10 +191,7 @@ impl From<u32> for Id {
 
 impl From<u64> for Id {
     fn from(value: u64) -> Self {
-        i64::try_from(value).map_or_else(
-            |_| Self::Number(Decimal(value.to_string().into())),
-            Self::Integer,
-        )
+        i64::try_from(value).map_or_else(|_| Self::Number(Decimal(value.to_string().into())), Self::Integer)
     }
 }
 
@@ -218,9 +209,7 @@ impl From<String> for Id {
 
 /// Reads a JSON number as an exact decimal: its significant digits times a power of ten.
 fn number(raw: &str) -> Id {
-    let (sign, magnitude) = raw
-        .strip_prefix('-')
-        .map_or(("", raw), |magnitude| ("-", magnitude));
+    let (sign, magnitude) = raw.strip_prefix('-').map_or(("", raw), |magnitude| ("-", magnitude));
     let (mantissa, exponent) = magnitude.split_once(['e', 'E']).unwrap_or((magnitude, "0"));
     let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
 
@@ -237,9 +226,7 @@ fn number(raw: &str) -> Id {
         return Id::Number(Decimal(raw.into()));
     };
     // Lengths of texts in memory and 18 digits of exponent: far from the edges of 64 bits.
-    let exponent = exponent
-        .saturating_sub(length(fraction))
-        .saturating_add(trailing);
+    let exponent = exponent.saturating_sub(length(fraction)).saturating_add(trailing);
 
     let before_point = length(significant).saturating_add(exponent);
     let text = if exponent > MAX_ADDED_ZEROS || before_point < -MAX_ADDED_ZEROS {
@@ -249,30 +236,20 @@ fn number(raw: &str) -> Id {
     } else if before_point <= 0 {
         format!("{sign}0.{}{significant}", zeros(-before_point))
     } else {
-        let (integer, fraction) = usize::try_from(before_point)
-            .ok()
-            .and_then(|at| significant.split_at_checked(at))
-            .unwrap_or_default();
+        let (integer, fraction) =
+            usize::try_from(before_point).ok().and_then(|at| significant.split_at_checked(at)).unwrap_or_default();
         format!("{sign}{integer}.{fraction}")
     };
-    text.parse()
-        .map_or_else(|_| Id::Number(Decimal(text.into())), Id::Integer)
+    text.parse().map_or_else(|_| Id::Number(Decimal(text.into())), Id::Integer)
 }
 
 fn small_exponent(exponent: &str) -> Option<i64> {
-    let digits = exponent
-        .strip_prefix(['+', '-'])
-        .unwrap_or(exponent)
-        .trim_start_matches('0');
+    let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent).trim_start_matches('0');
     match digits.len() {
         0 => Some(0),
         1..=MAX_EXPONENT_DIGITS => {
             let value: i64 = digits.parse().ok()?;
-            Some(if exponent.starts_with('-') {
-                -value
-            } else {
-                value
-            })
+            Some(if exponent.starts_with('-') { -value } else { value })
         }
         _ => None,
     }

@@ -57,10 +57,7 @@ impl<'a> Members<'a> {
     /// Reads one whole object. serde_json says only that the text is none; why and where is told by the grammar.
     pub(super) fn collect(text: &'a str, level: Level) -> Result<Self, serde_json::Error> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let members = deserializer.deserialize_map(Collector {
-            level,
-            borrowed: PhantomData,
-        })?;
+        let members = deserializer.deserialize_map(Collector { level, borrowed: PhantomData })?;
         deserializer.end()?;
         Ok(members)
     }
@@ -104,11 +101,7 @@ impl<'a> Visitor<'a> for Collector<'a> {
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Members {
-            first: [None; COUNT],
-            duplicate: None,
-            has_two_ids: false,
-        };
+        let mut members = Members { first: [None; COUNT], duplicate: None, has_two_ids: false };
         // Keys are taken raw: an unknown one may hold half of a surrogate pair, which no `str` can.
         while let Some(key) = map.next_key::<&RawValue>()? {
             match self.level.member(key.get()) {

@@ -40,25 +40,10 @@ pub struct Layout {
 
 #[derive(Clone, PartialEq, Eq)]
 enum Parts {
-    Request {
-        id: Id,
-        method: Text,
-        params: Option<Span>,
-    },
-    Notification {
-        method: Text,
-        params: Option<Span>,
-    },
-    Result {
-        id: Option<Id>,
-        result: Span,
-    },
-    Error {
-        id: Option<Id>,
-        code: i64,
-        message: Text,
-        data: Option<Span>,
-    },
+    Request { id: Id, method: Text, params: Option<Span> },
+    Notification { method: Text, params: Option<Span> },
+    Result { id: Option<Id>, result: Span },
+    Error { id: Option<Id>, code: i64, message: Text, data: Option<Span> },
 }
 
 /// A string of the envelope: a place in the text, or what its escapes stood for.
@@ -86,10 +71,7 @@ impl Text {
 
 /// Where `part` lies in `text`. If it lies elsewhere, a place that fits no text, so that the text is read anew.
 fn place(part: &str, text: &str) -> Span {
-    Span::of(part, text).unwrap_or(Span {
-        start: usize::MAX,
-        end: usize::MAX,
-    })
+    Span::of(part, text).unwrap_or(Span { start: usize::MAX, end: usize::MAX })
 }
 
 impl Envelope<'_> {
@@ -99,19 +81,13 @@ impl Envelope<'_> {
     pub fn into_layout(self, text: &str) -> Layout {
         let place = |part| place(part, text);
         let parts = match self {
-            Self::Request { id, method, params } => Parts::Request {
-                id,
-                method: Text::new(method, text),
-                params: params.map(place),
-            },
-            Self::Notification { method, params } => Parts::Notification {
-                method: Text::new(method, text),
-                params: params.map(place),
-            },
-            Self::Result { id, result } => Parts::Result {
-                id,
-                result: place(result),
-            },
+            Self::Request { id, method, params } => {
+                Parts::Request { id, method: Text::new(method, text), params: params.map(place) }
+            }
+            Self::Notification { method, params } => {
+                Parts::Notification { method: Text::new(method, text), params: params.map(place) }
+            }
+            Self::Result { id, result } => Parts::Result { id, result: place(result) },
             Self::Error { id, error } => Parts::Error {
                 id,
                 code: error.code,
@@ -119,10 +95,7 @@ impl Envelope<'_> {
                 data: error.data.map(place),
             },
         };
-        Layout {
-            length: text.len(),
-            parts,
-        }
+        Layout { length: text.len(), parts }
     }
 }
 
@@ -166,9 +139,7 @@ impl Layout {
 
     fn fits(&self, text: &str) -> bool {
         self.length == text.len()
-            && self
-                .string()
-                .is_none_or(|string| string.get(text).is_some())
+            && self.string().is_none_or(|string| string.get(text).is_some())
             && self.raw().is_none_or(|raw| raw.slice(text).is_some())
     }
 }
@@ -222,11 +193,7 @@ impl Message {
     /// # Errors
     /// As [`read`], only if the text was read anew.
     pub fn with_layout(text: String, layout: Layout) -> Result<Self, RejectedText> {
-        if layout.fits(&text) {
-            Ok(Self { text, layout })
-        } else {
-            Self::from_text(text)
-        }
+        if layout.fits(&text) { Ok(Self { text, layout }) } else { Self::from_text(text) }
     }
 
     /// Which kind of message it is.
@@ -245,9 +212,7 @@ impl Message {
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         match &self.layout.parts {
-            Parts::Request { method, .. } | Parts::Notification { method, .. } => {
-                method.get(&self.text)
-            }
+            Parts::Request { method, .. } | Parts::Notification { method, .. } => method.get(&self.text),
             Parts::Result { .. } | Parts::Error { .. } => None,
         }
     }
@@ -256,9 +221,7 @@ impl Message {
     #[must_use]
     pub fn params(&self) -> Option<&str> {
         match self.kind() {
-            MessageKind::Request | MessageKind::Notification => {
-                self.layout.raw()?.slice(&self.text)
-            }
+            MessageKind::Request | MessageKind::Notification => self.layout.raw()?.slice(&self.text),
             MessageKind::Result | MessageKind::Error => None,
         }
     }
@@ -276,12 +239,7 @@ impl Message {
     #[must_use]
     pub fn error(&self) -> Option<ErrorObject<'_>> {
         match &self.layout.parts {
-            Parts::Error {
-                code,
-                message,
-                data,
-                ..
-            } => Some(ErrorObject {
+            Parts::Error { code, message, data, .. } => Some(ErrorObject {
                 code: *code,
                 message: Cow::Borrowed(message.get(&self.text)?),
                 data: data.and_then(|data| data.slice(&self.text)),
@@ -326,14 +284,9 @@ impl Message {
         self.parse(Member::ErrorData, self.error().and_then(|error| error.data))
     }
 
-    fn parse<'a, T: Deserialize<'a>>(
-        &'a self,
-        member: Member,
-        raw: Option<&'a str>,
-    ) -> Result<T, ParseError> {
+    fn parse<'a, T: Deserialize<'a>>(&'a self, member: Member, raw: Option<&'a str>) -> Result<T, ParseError> {
         let raw = raw.ok_or_else(|| ParseError::absent(member))?;
-        serde_json::from_str(raw)
-            .map_err(|cause| ParseError::new(member, raw, offset(raw, &self.text), cause))
+        serde_json::from_str(raw).map_err(|cause| ParseError::new(member, raw, offset(raw, &self.text), cause))
     }
 }
 

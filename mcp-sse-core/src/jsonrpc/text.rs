@@ -44,10 +44,7 @@ pub(super) struct Decoded<'a> {
 pub(super) fn decode(raw: &str) -> Option<Decoded<'_>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
-        return Some(Decoded {
-            text: Cow::Borrowed(inner),
-            is_lossy: false,
-        });
+        return Some(Decoded { text: Cow::Borrowed(inner), is_lossy: false });
     }
     let mut text = String::with_capacity(inner.len());
     let mut is_lossy = false;
@@ -60,10 +57,7 @@ pub(super) fn decode(raw: &str) -> Option<Decoded<'_>> {
         rest = after;
     }
     text.push_str(rest);
-    Some(Decoded {
-        text: Cow::Owned(text),
-        is_lossy,
-    })
+    Some(Decoded { text: Cow::Owned(text), is_lossy })
 }
 
 /// Reads one escape whose backslash was taken: the character (nothing for half of a surrogate pair), and what follows it.

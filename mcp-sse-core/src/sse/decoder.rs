@@ -75,9 +75,9 @@ pub struct SseDecoder {
     pub(super) digits: Digits,
     pub(super) block: Block,
     pub(super) data: Text,
+    /// The block's type, if `block.has_kind`; else that of an earlier one, which often comes again.
     pub(super) kind: String,
-    pub(super) kind_is_cut: bool,
-    /// The id the block set, if `block.has_id`.
+    /// The block's id, if `block.has_id`.
     pub(super) id: String,
     pub(super) last_event_id: String,
     pub(super) retry: Option<Duration>,
@@ -97,6 +97,8 @@ pub(super) struct Block {
     pub(super) position: u64,
     pub(super) has_data: bool,
     pub(super) has_id: bool,
+    pub(super) has_kind: bool,
+    pub(super) kind_is_cut: bool,
     /// A fault was found in it.
     pub(super) is_skipped: bool,
 }
@@ -146,7 +148,6 @@ impl SseDecoder {
             block: Block::default(),
             data: Text::default(),
             kind: String::new(),
-            kind_is_cut: false,
             id: String::new(),
             last_event_id: String::new(),
             retry: None,
@@ -167,10 +168,7 @@ impl SseDecoder {
     /// [`DecodeError::EventTooLarge`] when the block passed the limit, and [`DecodeError::InvalidUtf8`] if the
     /// configuration asks for it. They are not terminal: the decoder skips to the next blank line and goes on there.
     /// [`DecodeError::Unread`] only after misuse of [`feed`](Self::feed).
-    pub fn decode<'d, 'i: 'd>(
-        &'d mut self,
-        input: &mut &'i [u8],
-    ) -> Result<Option<Event<'d>>, DecodeError> {
+    pub fn decode<'d, 'i: 'd>(&'d mut self, input: &mut &'i [u8]) -> Result<Option<Event<'d>>, DecodeError> {
         loop {
             match self.step(input)? {
                 Step::More => return Ok(None),
@@ -186,10 +184,7 @@ impl SseDecoder {
     ///
     /// # Errors
     /// As [`decode`](Self::decode).
-    pub fn decode_part<'d, 'i: 'd>(
-        &'d mut self,
-        input: &mut &'i [u8],
-    ) -> Result<Option<Part<'d>>, DecodeError> {
+    pub fn decode_part<'d, 'i: 'd>(&'d mut self, input: &mut &'i [u8]) -> Result<Option<Part<'d>>, DecodeError> {
         Ok(match self.step(input)? {
             Step::More => None,
             Step::Event(lent) => Some(Part::Event(self.lend_event(lent))),
@@ -226,25 +221,16 @@ impl SseDecoder {
             Line::Name(name) => name.len(),
             Line::Start | Line::Value { .. } => 0,
         };
-        let texts = self.data.len()
-            + self.value.len()
-            + self.kind.len()
-            + self.id.len()
-            + self.last_event_id.len();
-        name + texts + self.unread.len()
+        let kind = if self.block.has_kind { self.kind.len() } else { 0 };
+        let id = if self.block.has_id { self.id.len() } else { 0 };
+        name + self.value.len() + self.data.len() + kind + id + self.last_event_id.len() + self.unread.len()
     }
 
     /// How much memory is reserved for the bytes kept, in bytes. A buffer's capacity never passes the limit on what
     /// it holds, at most doubles when it grows, and is given back when it is large and its event is done with.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
-        let texts = [
-            &self.data.text,
-            &self.value.text,
-            &self.kind,
-            &self.id,
-            &self.last_event_id,
-        ];
+        let texts = [&self.data.text, &self.value.text, &self.kind, &self.id, &self.last_event_id];
         texts.iter().map(|text| text.capacity()).sum::<usize>() + self.unread.capacity()
     }
 
@@ -269,8 +255,7 @@ impl SseDecoder {
             }
             Step::Comment(lent) => {
                 if let Some(text) = lent {
-                    self.value
-                        .append_within(text, self.config.max_comment_bytes);
+                    self.value.append_within(text, self.config.max_comment_bytes);
                 }
                 Step::Comment(None)
             }
@@ -325,6 +310,10 @@ impl SseDecoder {
             *rest = after;
             self.take_line_end(rest);
             let step = if matches!(self.line, Line::Start) {
+                if first == b':' && !self.config.comments {
+                    self.open_block(position);
+                    continue;
+                }
                 self.whole_line(line, position, &mut lent)?
             } else {
                 self.last_piece(line, position)?
@@ -453,9 +442,6 @@ impl SseDecoder {
     pub(super) fn clear_block(&mut self) {
         self.block = Block::default();
         self.data.clear();
-        self.kind.clear();
-        self.kind_is_cut = false;
-        self.id.clear();
     }
 
     #[inline]
@@ -472,12 +458,8 @@ impl SseDecoder {
 
     pub(super) fn lend_event<'d>(&'d mut self, lent: Option<&'d str>) -> Event<'d> {
         Event {
-            kind: if self.kind.is_empty() && !self.kind_is_cut {
-                DEFAULT_KIND
-            } else {
-                &self.kind
-            },
-            kind_is_cut: self.kind_is_cut,
+            kind: if self.block.has_kind { &self.kind } else { DEFAULT_KIND },
+            kind_is_cut: self.block.kind_is_cut,
             data: lent.map_or(Data::Collected(&mut self.data.text), Data::Lent),
             last_event_id: &self.last_event_id,
         }

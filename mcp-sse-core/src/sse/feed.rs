@@ -30,10 +30,7 @@ impl SseDecoder {
     /// # Ok::<(), mcp_sse_core::sse::DecodeError>(())
     /// ```
     pub fn feed<'d, 'c>(&'d mut self, chunk: &'c [u8]) -> Events<'d, 'c> {
-        Events {
-            decoder: self,
-            rest: chunk,
-        }
+        Events { decoder: self, rest: chunk }
     }
 
     /// One step over the bytes left unread.
@@ -87,9 +84,7 @@ impl<'c> Events<'_, 'c> {
 
 impl Drop for Events<'_, '_> {
     fn drop(&mut self) {
-        self.decoder
-            .unread
-            .keep(self.rest, self.decoder.config.max_event_bytes);
+        self.decoder.unread.keep(self.rest, self.decoder.config.max_event_bytes);
     }
 }
 

@@ -32,7 +32,6 @@ impl SseDecoder {
         let (field, value) = Field::split(line);
         match field {
             Field::Ignored => return Ok(None),
-            Field::Comment if !self.config.comments => return Ok(None),
             Field::Data | Field::Kind | Field::Id if self.block.is_skipped => return Ok(None),
             Field::Data if !self.block.has_data => {
                 if let Some(text) = well_formed(value, self.config.max_event_bytes) {
@@ -42,17 +41,15 @@ impl SseDecoder {
                 }
             }
             Field::Data => self.hold(lent.take()),
-            Field::Kind if value == DEFAULT_KIND.as_bytes() => {
-                self.kind.clear();
-                self.kind_is_cut = false;
+            // The default and the last name are common, and need neither a check nor a copy.
+            Field::Kind if value == DEFAULT_KIND.as_bytes() && value.len() <= self.config.max_kind_bytes => {
+                self.block.has_kind = false;
+                self.block.kind_is_cut = false;
                 return Ok(None);
             }
-            Field::Kind => {
-                if let Some(text) = well_formed(value, self.config.max_kind_bytes) {
-                    text::assign(&mut self.kind, text, self.config.max_kind_bytes);
-                    self.kind_is_cut = false;
-                    return Ok(None);
-                }
+            Field::Kind if value == self.kind.as_bytes() && !self.block.kind_is_cut => {
+                self.block.has_kind = !value.is_empty();
+                return Ok(None);
             }
             Field::Id => {
                 if let Some(text) = well_formed(value, self.config.max_id_bytes) {
@@ -66,7 +63,7 @@ impl SseDecoder {
                     return Ok(Some(Step::Comment(Some(text))));
                 }
             }
-            Field::Retry => {}
+            Field::Kind | Field::Retry => {}
         }
         let end = position + line.len() as u64;
         let step = self
@@ -103,15 +100,9 @@ impl SseDecoder {
     }
 
     /// Takes the part of a line up to its end.
-    pub(super) fn last_piece<'i>(
-        &mut self,
-        piece: &[u8],
-        position: u64,
-    ) -> Result<Option<Step<'i>>, DecodeError> {
+    pub(super) fn last_piece<'i>(&mut self, piece: &[u8], position: u64) -> Result<Option<Step<'i>>, DecodeError> {
         let end = position + piece.len() as u64;
-        let step = self
-            .piece(piece, position)
-            .and_then(|()| self.end_line(end));
+        let step = self.piece(piece, position).and_then(|()| self.end_line(end));
         self.line = Line::Start;
         step
     }
@@ -147,12 +138,7 @@ impl SseDecoder {
         Ok(())
     }
 
-    fn value_piece(
-        &mut self,
-        field: Field,
-        piece: &[u8],
-        position: u64,
-    ) -> Result<(), DecodeError> {
+    fn value_piece(&mut self, field: Field, piece: &[u8], position: u64) -> Result<(), DecodeError> {
         match field {
             Field::Data if !self.block.is_skipped => self.push_data(piece, position),
             Field::Retry => {
@@ -170,11 +156,7 @@ impl SseDecoder {
     }
 
     /// The line's field takes effect. HTML 9.2.6, "process the field".
-    fn end_value<'i>(
-        &mut self,
-        field: Field,
-        position: u64,
-    ) -> Result<Option<Step<'i>>, DecodeError> {
+    fn end_value<'i>(&mut self, field: Field, position: u64) -> Result<Option<Step<'i>>, DecodeError> {
         match field {
             Field::Data if !self.block.is_skipped => {
                 let outcome = self.data.end(position, self.data_rules());
@@ -200,26 +182,21 @@ impl SseDecoder {
             }
             Field::Kind => self.take_kind(),
             _ if self.value_is_cut => {}
-            _ => {
-                self.block.has_id |=
-                    set_id(&mut self.id, &self.value.text, self.config.max_id_bytes)
-            }
+            _ => self.block.has_id |= set_id(&mut self.id, &self.value.text, self.config.max_id_bytes),
         }
         self.value.clear();
         Ok(None)
     }
 
-    /// The collected value is the event's name. A cut one must not read as the default.
+    /// The collected value is the event's name; an empty one is the default, and a cut one must not read as it.
     fn take_kind(&mut self) {
         text::assign(&mut self.kind, &self.value.text, self.config.max_kind_bytes);
-        self.kind_is_cut = self.value_is_cut;
-        if self.kind == DEFAULT_KIND {
-            if self.kind_is_cut {
-                self.kind.pop();
-            } else {
-                self.kind.clear();
-            }
+        let is_default = self.kind == DEFAULT_KIND;
+        if is_default && self.value_is_cut {
+            self.kind.pop();
         }
+        self.block.kind_is_cut = self.value_is_cut;
+        self.block.has_kind = self.value_is_cut || !(is_default || self.kind.is_empty());
     }
 
     fn push_data(&mut self, bytes: &[u8], position: u64) -> Result<(), DecodeError> {
@@ -228,32 +205,20 @@ impl SseDecoder {
     }
 
     const fn data_rules(&self) -> Rules {
-        Rules {
-            limit: self.config.max_event_bytes,
-            cut: false,
-            reject: self.config.reject_invalid_utf8,
-        }
+        Rules { limit: self.config.max_event_bytes, cut: false, reject: self.config.reject_invalid_utf8 }
     }
 
     /// How a value other than data is kept, if it is.
     const fn value_rules(&self, field: Field) -> Option<Rules> {
         let reject = self.config.reject_invalid_utf8;
         match field {
-            Field::Kind if !self.block.is_skipped => Some(Rules {
-                limit: self.config.max_kind_bytes,
-                cut: true,
-                reject,
-            }),
-            Field::Id if !self.block.is_skipped => Some(Rules {
-                limit: self.config.max_id_bytes,
-                cut: false,
-                reject,
-            }),
-            Field::Comment if self.config.comments => Some(Rules {
-                limit: self.config.max_comment_bytes,
-                cut: true,
-                reject,
-            }),
+            Field::Kind if !self.block.is_skipped => {
+                Some(Rules { limit: self.config.max_kind_bytes, cut: true, reject })
+            }
+            Field::Id if !self.block.is_skipped => Some(Rules { limit: self.config.max_id_bytes, cut: false, reject }),
+            Field::Comment if self.config.comments => {
+                Some(Rules { limit: self.config.max_comment_bytes, cut: true, reject })
+            }
             _ => None,
         }
     }
@@ -274,10 +239,9 @@ impl SseDecoder {
     #[cold]
     fn fail(&mut self, fault: Fault) -> DecodeError {
         let error = match fault {
-            Fault::TooLong => DecodeError::EventTooLarge {
-                limit: self.config.max_event_bytes,
-                position: self.block.position,
-            },
+            Fault::TooLong => {
+                DecodeError::EventTooLarge { limit: self.config.max_event_bytes, position: self.block.position }
+            }
             Fault::Invalid { position } => DecodeError::InvalidUtf8 { position },
         };
         self.skip_block();
@@ -288,11 +252,7 @@ impl SseDecoder {
 /// The value as text, if it is well-formed and within its limit.
 #[inline]
 fn well_formed(value: &[u8], limit: usize) -> Option<&str> {
-    if value.len() > limit {
-        None
-    } else {
-        simdutf8::basic::from_utf8(value).ok()
-    }
+    if value.len() > limit { None } else { simdutf8::basic::from_utf8(value).ok() }
 }
 
 /// An id holding NUL is ignored (HTML 9.2.6). Says whether it was taken.

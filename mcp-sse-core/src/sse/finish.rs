@@ -37,7 +37,7 @@ pub struct Finished<'a> {
     pub tail: Tail,
     /// The unfinished event, with [`Finish::Flush`] only.
     pub event: Option<Event<'a>>,
-    /// Whether the unfinished block had set an id or a type that was dropped with it.
+    /// Whether the unfinished block had set an id, or a type other than `"message"`, that was dropped with it.
     pub discarded_fields: bool,
     /// Why there is no event: the last line, counted as one, was at fault; or, and then the stream is *not* ended,
     /// bytes are still [unread](DecodeError::Unread).
@@ -67,15 +67,8 @@ impl SseDecoder {
     /// ```
     pub fn finish(&mut self, mode: Finish) -> Finished<'_> {
         if !self.unread.is_empty() {
-            let error = Some(DecodeError::Unread {
-                bytes: self.unread.bytes(),
-            });
-            return Finished {
-                tail: self.tail(),
-                event: None,
-                discarded_fields: false,
-                error,
-            };
+            let error = Some(DecodeError::Unread { bytes: self.unread.bytes() });
+            return Finished { tail: self.tail(), event: None, discarded_fields: false, error };
         }
         self.take_back();
         self.give_up_bom();
@@ -86,8 +79,7 @@ impl SseDecoder {
             error = self.end_line(self.position).err();
             dispatches = self.has_event();
         }
-        let discarded_fields =
-            !dispatches && (self.block.has_id || !self.kind.is_empty() || self.kind_is_cut);
+        let discarded_fields = !dispatches && (self.block.has_id || self.block.has_kind);
         self.start_stream();
         if dispatches {
             self.commit_id();
@@ -95,12 +87,7 @@ impl SseDecoder {
         } else {
             self.clear_block();
         }
-        Finished {
-            tail,
-            event: dispatches.then(|| self.lend_event(None)),
-            discarded_fields,
-            error,
-        }
+        Finished { tail, event: dispatches.then(|| self.lend_event(None)), discarded_fields, error }
     }
 
     fn tail(&self) -> Tail {

@@ -49,10 +49,7 @@ pub(super) enum Line {
 
 impl Line {
     /// A line whose rest does not matter.
-    pub(super) const IGNORED: Self = Self::Value {
-        field: Field::Ignored,
-        fresh: false,
-    };
+    pub(super) const IGNORED: Self = Self::Value { field: Field::Ignored, fresh: false };
 }
 
 /// An unfinished field name. A name longer than any known one is not kept.
@@ -77,11 +74,7 @@ impl Name {
         while let Some((&byte, after)) = piece.split_first() {
             *piece = after;
             if byte == b':' {
-                let field = if self.len == 0 {
-                    Field::Comment
-                } else {
-                    self.field()
-                };
+                let field = if self.len == 0 { Field::Comment } else { self.field() };
                 return Line::Value { field, fresh: true };
             }
             let Some(slot) = self.bytes.get_mut(self.len) else {

@@ -28,6 +28,8 @@ mod finish;
 mod line;
 mod scan;
 mod text;
+#[cfg(test)]
+mod work;
 
 pub use self::config::DecoderConfig;
 pub use self::decoder::SseDecoder;

@@ -18,10 +18,7 @@ pub(super) fn line_end(bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes;
     while skipped < HEAD {
         let Some((word, after)) = rest.split_first_chunk::<8>() else {
-            return rest
-                .iter()
-                .position(|&byte| byte == LF || byte == CR)
-                .map(|at| skipped + at);
+            return rest.iter().position(|&byte| byte == LF || byte == CR).map(|at| skipped + at);
         };
         if let Some(at) = line_end_in(*word) {
             return Some(skipped + at);

@@ -198,21 +198,14 @@ pub(super) fn assign(text: &mut String, value: &str, limit: usize) {
 fn reserve(text: &mut String, more: usize, limit: usize) {
     let needed = text.len().saturating_add(more);
     if needed > text.capacity() {
-        let doubled = text
-            .capacity()
-            .saturating_mul(2)
-            .max(FIRST_CAPACITY)
-            .min(limit);
+        let doubled = text.capacity().saturating_mul(2).max(FIRST_CAPACITY).min(limit);
         text.reserve_exact(doubled.max(needed) - text.len());
     }
 }
 
 /// The last character boundary of `text` at or below `at`.
 pub(super) fn boundary_below(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len()))
-        .rev()
-        .find(|&at| text.is_char_boundary(at))
-        .unwrap_or(0)
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
 /// How many bytes at the end of `bytes` are the start of a character that may still be completed.
@@ -224,8 +217,7 @@ fn cut_character(bytes: &[u8]) -> usize {
             // A continuation byte: the lead is further left.
             Some(0x80..=0xBF) => {}
             Some(0xC2..=0xF4) => {
-                let unfinished =
-                    str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+                let unfinished = str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
                 return if unfinished { length } else { 0 };
             }
             _ => return 0,

@@ -24,12 +24,13 @@
 //!   can ask for its length and its [`Mark`]s beforehand and break it at each byte;
 //! - nothing of the crates under test is used here: the peer is a judge of them, with parsers and codecs of others.
 //!
-//! Client code and what a test expects of it do not belong here.
+//! Clients do not belong here, but for [`raw_client`], which reads what came and judges nothing.
 
 mod coding;
 mod connection;
 mod log;
 mod ports;
+pub mod raw_client;
 mod render;
 mod request;
 mod response;

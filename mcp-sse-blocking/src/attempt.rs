@@ -1,0 +1,440 @@
+//! One attempt: a request carried over a connection, and everything that happens reported as facts.
+//!
+//! Rules: [`Attempt::advance`] does one thing that may wait, bounded by what the exchange says, and reports
+//! it; what it means is the exchange's affair. A connection is given back only if it was read to its
+//! response's end.
+
+use std::io::{self, ErrorKind};
+
+use mcp_sse_core::client::{ExchangeId, HttpRequest};
+use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse, Want};
+use ureq_proto::client::Call;
+use ureq_proto::client::state::RecvResponse;
+
+use crate::chunked::{Chunked, Piece};
+use crate::connect::{Connector, Stop};
+use crate::http1::{self, BodyFraming, Head};
+use crate::pool::Pool;
+use crate::stream::{Input, Stream, Wait};
+
+/// The response is read in pieces of at most this many bytes.
+const BUFFER_BYTES: usize = 64 << 10;
+/// A body up to this size is written together with its head.
+const SMALL_BODY: usize = 16 << 10;
+/// While a request is written, this often is looked whether the response has come already.
+const LOOK_FOR_RESPONSE: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// What an attempt works with.
+pub(crate) struct Tools<'a> {
+    pub(crate) connector: &'a Connector,
+    pub(crate) pool: &'a Pool,
+    pub(crate) max_head_bytes: usize,
+}
+
+/// Whether [`Attempt::advance`] may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// As long as the exchange allows, and not past this moment.
+    Until(Option<mcp_sse_core::Timestamp>),
+    /// Not at all.
+    None,
+}
+
+/// Whether something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Something; go on.
+    Some,
+    /// Nothing, and nothing will without waiting.
+    None,
+}
+
+/// One attempt.
+pub(crate) struct Attempt {
+    pub(crate) id: ExchangeId,
+    request: Box<HttpRequest>,
+    stage: Stage,
+    /// Received and not yet used: `buffer[start..end]`.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+enum Stage {
+    Unconnected,
+    Writing(Writing),
+    ReadingHead(ReadingHead),
+    ReadingBody(ReadingBody),
+    /// Broken, or of no further use.
+    Over,
+}
+
+struct Writing {
+    stream: Stream,
+    reading: Call<RecvResponse>,
+    /// Head and body are written one after the other; a small body is part of the head.
+    head: Vec<u8>,
+    body: Vec<u8>,
+    taken: usize,
+    has_begun: bool,
+}
+
+struct ReadingHead {
+    stream: Stream,
+    reading: Option<Call<RecvResponse>>,
+    /// Whether all of the request was written: else the connection cannot be used again.
+    was_sent: bool,
+}
+
+struct ReadingBody {
+    stream: Stream,
+    framing: BodyReader,
+    keeps_alive: bool,
+}
+
+/// What is left of the body.
+enum BodyReader {
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Ended,
+}
+
+impl Attempt {
+    pub(crate) fn new(id: ExchangeId, request: Box<HttpRequest>) -> Self {
+        Self { id, request, stage: Stage::Unconnected, buffer: Vec::new(), start: 0, end: 0 }
+    }
+
+    /// Does one thing that may wait, and reports what happened.
+    pub(crate) fn advance(&mut self, exchange: &mut Exchange, tools: &Tools<'_>, patience: Patience) -> Progress {
+        let reported = match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Unconnected => self.connect(exchange, tools),
+            Stage::Writing(writing) => self.write(writing, exchange, tools),
+            Stage::ReadingHead(reading) => self.read_head(reading, exchange, tools, patience),
+            Stage::ReadingBody(reading) => self.read_body(reading, exchange, tools, patience),
+            Stage::Over => Ok(Progress::None),
+        };
+        // Misuse here means that the exchange ended meanwhile; the steps that follow say so too.
+        reported.unwrap_or(Progress::Some)
+    }
+
+    fn connect(&mut self, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
+        let clock = tools.connector.clock;
+        self.stage = Stage::Unconnected;
+        let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
+        let stream = match tools.pool.take().filter(|_| !wants_fresh) {
+            Some(mut kept) => {
+                exchange.on_reused(clock.now())?;
+                if kept.has_news() {
+                    // It was closed meanwhile (E1); the exchange asks for a fresh one.
+                    exchange.on_broken(BreakKind::Closed, clock.now())?;
+                    return Ok(Progress::Some);
+                }
+                kept
+            }
+            None => match tools.connector.connect(&self.request.endpoint, exchange.poll_timeout()) {
+                Ok(stream) => {
+                    exchange.on_connected(clock.now())?;
+                    stream
+                }
+                Err(Stop::Broken(kind)) => {
+                    exchange.on_broken(kind, clock.now())?;
+                    return Ok(Progress::Some);
+                }
+                Err(Stop::Deadline) => {
+                    exchange.on_timeout(clock.now())?;
+                    return Ok(Progress::Some);
+                }
+            },
+        };
+        let Ok((mut head, reading)) = http1::write_request(&self.request) else {
+            // The client checked its endpoint and headers; what HTTP still refuses was not sent.
+            exchange.on_broken(BreakKind::Io, clock.now())?;
+            return Ok(Progress::Some);
+        };
+        let mut body = std::mem::take(&mut self.request.body);
+        if body.len() <= SMALL_BODY {
+            head.append(&mut body);
+        }
+        self.stage = Stage::Writing(Writing { stream, reading, head, body, taken: 0, has_begun: false });
+        Ok(Progress::Some)
+    }
+
+    fn write(&mut self, mut writing: Writing, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
+        let clock = tools.connector.clock;
+        let left = exchange.poll_timeout().map_or(LOOK_FOR_RESPONSE, |due| clock.until(due).min(LOOK_FOR_RESPONSE));
+        let bytes = match writing.taken.checked_sub(writing.head.len()) {
+            None => writing.head.get(writing.taken..),
+            Some(taken) => writing.body.get(taken..),
+        };
+        let result = writing.stream.write(bytes.unwrap_or_default(), Wait::AtMost(Some(left)));
+        let now = clock.now();
+        match result {
+            Ok(output) => {
+                writing.taken += output.taken;
+                if output.written > 0 && !writing.has_begun {
+                    writing.has_begun = true;
+                    exchange.on_sending(now)?;
+                }
+                if output.is_flushed && writing.taken == writing.head.len() + writing.body.len() {
+                    exchange.on_sent(now)?;
+                    self.stage = Stage::ReadingHead(ReadingHead {
+                        stream: writing.stream,
+                        reading: Some(writing.reading),
+                        was_sent: true,
+                    });
+                } else {
+                    exchange.on_timeout(now)?;
+                    // A server may refuse a request, and read no more of it, before it is all there.
+                    let is_refused = output.written == 0 && writing.has_begun && writing.stream.is_readable();
+                    self.stage = if is_refused { Self::read_early(writing) } else { Stage::Writing(writing) };
+                }
+                Ok(Progress::Some)
+            }
+            // It may have answered before it closed.
+            Err(_) if writing.has_begun => {
+                self.stage = Self::read_early(writing);
+                Ok(Progress::Some)
+            }
+            Err(error) => {
+                self.stage = Stage::Unconnected;
+                exchange.on_broken(break_kind(&error), now)?;
+                Ok(Progress::Some)
+            }
+        }
+    }
+
+    fn read_early(writing: Writing) -> Stage {
+        Stage::ReadingHead(ReadingHead { stream: writing.stream, reading: Some(writing.reading), was_sent: false })
+    }
+
+    fn read_head(
+        &mut self,
+        mut reading: ReadingHead,
+        exchange: &mut Exchange,
+        tools: &Tools<'_>,
+        patience: Patience,
+    ) -> Result<Progress, Misuse> {
+        let clock = tools.connector.clock;
+        let seen = self.end - self.start;
+        let input = match self.receive(&mut reading.stream, exchange, tools, patience) {
+            Ok(input) => input,
+            Err(error) => return self.broken(break_kind(&error), exchange, tools),
+        };
+        match input {
+            Input::Bytes(_) => {}
+            Input::Nothing => {
+                exchange.on_timeout(clock.now())?;
+                self.stage = Stage::ReadingHead(reading);
+                return Ok(Progress::None);
+            }
+            Input::End => return self.broken(BreakKind::Closed, exchange, tools),
+            Input::Cut => return self.broken(BreakKind::TlsTruncated, exchange, tools),
+        }
+        // A head ends with a line feed: without a new one there is nothing new to see.
+        let has_line_end = self.unread().get(seen..).is_some_and(|new| new.contains(&b'\n'));
+        let mut looks = has_line_end;
+        while looks {
+            match http1::read_head(&mut reading.reading, self.unread()) {
+                Ok(Head::More) => looks = false,
+                Ok(Head::Interim(bytes)) => self.start += bytes,
+                Ok(Head::Final(head)) => {
+                    self.start += head.bytes;
+                    exchange.on_head(&head.head, clock.now())?;
+                    let body = ReadingBody {
+                        stream: reading.stream,
+                        keeps_alive: head.keeps_alive && reading.was_sent,
+                        framing: match head.framing {
+                            BodyFraming::None | BodyFraming::Length(0) => BodyReader::Ended,
+                            BodyFraming::Length(bytes) => BodyReader::Length(bytes),
+                            BodyFraming::Chunked => BodyReader::Chunked(Chunked::new()),
+                            BodyFraming::UntilClose => BodyReader::UntilClose,
+                        },
+                    };
+                    let has_ended = matches!(body.framing, BodyReader::Ended);
+                    self.stage = Stage::ReadingBody(body);
+                    if has_ended {
+                        exchange.on_end(Framing::Marked, clock.now())?;
+                    }
+                    return Ok(Progress::Some);
+                }
+                Err(_) => return self.broken(BreakKind::Malformed, exchange, tools),
+            }
+        }
+        if self.unread().len() > tools.max_head_bytes {
+            return self.broken(BreakKind::HeadTooLarge, exchange, tools);
+        }
+        exchange.on_timeout(clock.now())?;
+        self.stage = Stage::ReadingHead(reading);
+        Ok(Progress::Some)
+    }
+
+    fn read_body(
+        &mut self,
+        mut reading: ReadingBody,
+        exchange: &mut Exchange,
+        tools: &Tools<'_>,
+        patience: Patience,
+    ) -> Result<Progress, Misuse> {
+        let clock = tools.connector.clock;
+        let Ok(piece) = reading.framing.next(self.unread()) else {
+            return self.broken(BreakKind::Malformed, exchange, tools);
+        };
+        match piece {
+            Piece::Framing(bytes) => self.start += bytes,
+            Piece::Data(bytes) => {
+                let data = self.unread().get(..bytes).unwrap_or_default();
+                let mut rest = data;
+                let result = exchange.on_body(&mut rest, clock.now());
+                let used = bytes - rest.len();
+                self.start += used;
+                reading.framing.take(used);
+                self.stage = Stage::ReadingBody(reading);
+                return result.map(|()| Progress::Some);
+            }
+            Piece::End => {
+                reading.framing = BodyReader::Ended;
+                self.stage = Stage::ReadingBody(reading);
+                exchange.on_end(Framing::Marked, clock.now())?;
+                return Ok(Progress::Some);
+            }
+            Piece::More => {
+                let input = match self.receive(&mut reading.stream, exchange, tools, patience) {
+                    Ok(input) => input,
+                    Err(error) => return self.broken(break_kind(&error), exchange, tools),
+                };
+                match input {
+                    Input::Bytes(_) => exchange.on_timeout(clock.now())?,
+                    Input::Nothing => {
+                        exchange.on_timeout(clock.now())?;
+                        self.stage = Stage::ReadingBody(reading);
+                        return Ok(Progress::None);
+                    }
+                    Input::End => return Self::end(&reading.framing, exchange, tools),
+                    Input::Cut if reading.framing.is_complete() => {
+                        return Self::end(&reading.framing, exchange, tools);
+                    }
+                    Input::Cut => return self.broken(BreakKind::TlsTruncated, exchange, tools),
+                }
+            }
+        }
+        self.stage = Stage::ReadingBody(reading);
+        Ok(Progress::Some)
+    }
+
+    /// The connection ended in an orderly way: what that says of the body.
+    fn end(framing: &BodyReader, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
+        let framing = match framing {
+            BodyReader::UntilClose => Framing::Unmarked,
+            framing if framing.is_complete() => Framing::Marked,
+            _ => Framing::Short,
+        };
+        exchange.on_end(framing, tools.connector.clock.now())?;
+        Ok(Progress::Some)
+    }
+
+    fn broken(&mut self, kind: BreakKind, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
+        self.stage = Stage::Over;
+        exchange.on_broken(kind, tools.connector.clock.now())?;
+        Ok(Progress::Some)
+    }
+
+    fn unread(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Receives more, waiting once at most.
+    fn receive(
+        &mut self,
+        stream: &mut Stream,
+        exchange: &Exchange,
+        tools: &Tools<'_>,
+        patience: Patience,
+    ) -> io::Result<Input> {
+        let wait = match patience {
+            Patience::None => Wait::No,
+            Patience::Until(moment) => {
+                let due = match (exchange.poll_timeout(), moment) {
+                    (Some(due), Some(moment)) => Some(due.min(moment)),
+                    (due, moment) => due.or(moment),
+                };
+                Wait::AtMost(due.map(|due| tools.connector.clock.until(due)))
+            }
+        };
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        // Only a head that is not complete, or a line of framing, is ever held: both are bounded.
+        self.buffer.resize(self.end + BUFFER_BYTES, 0);
+        let input = stream.read(self.buffer.get_mut(self.end..).unwrap_or_default(), wait)?;
+        if let Input::Bytes(bytes) = input {
+            self.end += bytes;
+        }
+        Ok(input)
+    }
+
+    /// Gives the connection back, if its response was read to the end; what is left of a body and has come
+    /// already is read. Else the connection is closed.
+    pub(crate) fn release(mut self, pool: &Pool) {
+        let Stage::ReadingBody(mut reading) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return;
+        };
+        while reading.keeps_alive {
+            match reading.framing.next(self.unread()) {
+                Ok(Piece::Framing(bytes)) => self.start += bytes,
+                Ok(Piece::Data(bytes)) => {
+                    reading.framing.take(bytes);
+                    self.start += bytes;
+                }
+                // Bytes that nobody asked for do not belong on a connection that is to be used again.
+                Ok(Piece::End) => {
+                    if self.unread().is_empty() {
+                        pool.keep(reading.stream);
+                    }
+                    return;
+                }
+                Ok(Piece::More) | Err(_) => return,
+            }
+        }
+    }
+}
+
+impl BodyReader {
+    fn next(&mut self, input: &[u8]) -> Result<Piece, crate::chunked::Malformed> {
+        Ok(match self {
+            Self::Chunked(chunked) => return chunked.next(input),
+            Self::Ended | Self::Length(0) => Piece::End,
+            _ if input.is_empty() => Piece::More,
+            Self::Length(left) => Piece::Data(usize::try_from(*left).unwrap_or(usize::MAX).min(input.len())),
+            Self::UntilClose => Piece::Data(input.len()),
+        })
+    }
+
+    fn take(&mut self, bytes: usize) {
+        match self {
+            Self::Chunked(chunked) => chunked.take(bytes),
+            Self::Length(left) => *left = left.saturating_sub(bytes as u64),
+            Self::UntilClose | Self::Ended => {}
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        match self {
+            Self::Chunked(chunked) => chunked.is_complete(),
+            Self::Length(left) => *left == 0,
+            Self::UntilClose => false,
+            Self::Ended => true,
+        }
+    }
+}
+
+fn break_kind(error: &io::Error) -> BreakKind {
+    match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => BreakKind::Reset,
+        ErrorKind::UnexpectedEof => BreakKind::TlsTruncated,
+        _ => BreakKind::Io,
+    }
+}

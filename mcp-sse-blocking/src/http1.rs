@@ -1,0 +1,112 @@
+//! HTTP/1.1 heads, by ureq-proto: a request's bytes, a response's facts, and how its body is framed.
+//!
+//! Rule: bytes in, bytes and facts out; no socket here.
+
+use http::{HeaderMap, Request, Version, header};
+use mcp_sse_core::client::HttpRequest;
+use mcp_sse_core::http::ResponseHead;
+use ureq_proto::client::state::RecvResponse;
+use ureq_proto::client::{Call, RecvResponseResult, SendRequestResult};
+use ureq_proto::{BodyMode, Error};
+
+/// A request as bytes, and the state that reads its response.
+pub(crate) fn write_request(request: &HttpRequest) -> Result<(Vec<u8>, Call<RecvResponse>), Error> {
+    let mut builder = Request::builder().method(request.method).uri(request.endpoint.as_str());
+    // The longest line must fit into the buffer at once, and all lines do.
+    let mut room = request.endpoint.as_str().len() + 256;
+    for (name, value) in &request.headers {
+        room += name.len() + value.len() + 4;
+        builder = builder.header(&**name, value.as_str());
+    }
+    let body_bytes = request.body.len();
+    let request = builder
+        .header(header::CONTENT_LENGTH, body_bytes)
+        .body(())
+        .map_err(|error| Error::BadHeader(error.to_string()))?;
+
+    let mut call = Call::new(request)?.proceed();
+    let mut head = vec![0; room];
+    let mut written = 0;
+    while !call.can_proceed() {
+        written += call.write(head.get_mut(written..).unwrap_or_default())?;
+    }
+    head.truncate(written);
+    let Some(SendRequestResult::SendBody(mut call)) = call.proceed()? else {
+        return Err(Error::BodyNotAllowed);
+    };
+    call.consume_direct_write(body_bytes)?;
+    let call = call.proceed().ok_or(Error::BodyNotAllowed)?;
+    Ok((head, call))
+}
+
+/// How the body of a response is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyFraming {
+    /// There is none.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+    /// Until the connection ends.
+    UntilClose,
+}
+
+/// What the front of the input is.
+pub(crate) enum Head {
+    /// Not yet a head.
+    More,
+    /// An interim head (1xx) of so many bytes, of no interest.
+    Interim(usize),
+    /// The head, boxed for its size.
+    Final(Box<FinalHead>),
+}
+
+/// The final head of a response.
+pub(crate) struct FinalHead {
+    /// Its bytes.
+    pub(crate) bytes: usize,
+    pub(crate) head: ResponseHead,
+    pub(crate) framing: BodyFraming,
+    /// Whether the connection may be used again once the body has been read.
+    pub(crate) keeps_alive: bool,
+}
+
+/// Reads a head off the front of `input`. `call` is used up by a final head.
+pub(crate) fn read_head(call: &mut Option<Call<RecvResponse>>, input: &[u8]) -> Result<Head, Error> {
+    let Some(mut reading) = call.take() else {
+        return Err(Error::HttpParseFail("the head was read already".to_owned()));
+    };
+    let (bytes, response) = reading.try_response(input, false)?;
+    let Some(response) = response else {
+        *call = Some(reading);
+        return Ok(if bytes == 0 { Head::More } else { Head::Interim(bytes) });
+    };
+    if response.status().is_informational() {
+        // 101: nobody asked for another protocol.
+        return Err(Error::HttpParseFail("an upgrade that nobody asked for".to_owned()));
+    }
+    let headers = response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let head = ResponseHead::from_headers(response.status().as_u16(), headers);
+    let keeps_alive = keeps_alive(response.version(), response.headers());
+    let framing = match reading.proceed() {
+        Some(RecvResponseResult::RecvBody(body)) => match body.body_mode() {
+            BodyMode::NoBody => BodyFraming::None,
+            BodyMode::LengthDelimited(bytes) => BodyFraming::Length(bytes),
+            BodyMode::Chunked => BodyFraming::Chunked,
+            BodyMode::CloseDelimited => BodyFraming::UntilClose,
+        },
+        _ => BodyFraming::None,
+    };
+    let keeps_alive = keeps_alive && framing != BodyFraming::UntilClose;
+    Ok(Head::Final(Box::new(FinalHead { bytes, head, framing, keeps_alive })))
+}
+
+/// RFC 9112 section 9.3.
+fn keeps_alive(version: Version, headers: &HeaderMap) -> bool {
+    let says = |option: &str| {
+        let values = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(option))
+    };
+    !says("close") && (version != Version::HTTP_10 || says("keep-alive"))
+}
