@@ -30,10 +30,7 @@ pub fn every_way(bytes: &[u8], mut check: impl FnMut(&[&[u8]])) {
     }
     let single: Vec<&[u8]> = bytes.chunks(1).collect();
     check(&single);
-    let spaced: Vec<&[u8]> = single
-        .iter()
-        .flat_map(|chunk| [&[][..], chunk, &[][..]])
-        .collect();
+    let spaced: Vec<&[u8]> = single.iter().flat_map(|chunk| [&[][..], chunk, &[][..]]).collect();
     check(&spaced);
 }
 
@@ -45,8 +42,7 @@ pub fn agrees(chunks: &[&[u8]], expected: &Reading) -> bool {
         let mut input = chunk;
         loop {
             match decoder.decode(&mut input) {
-                Ok(Some(event)) if events.next().is_some_and(|expected| same(&event, expected)) => {
-                }
+                Ok(Some(event)) if events.next().is_some_and(|expected| same(&event, expected)) => {}
                 Ok(None) if input.is_empty() => break,
                 _ => return false,
             }
@@ -86,14 +82,8 @@ pub fn agrees(chunks: &[&[u8]], expected: &Reading) -> bool {
 /// [`agrees`], as an assertion.
 pub fn assert_agrees(chunks: &[&[u8]], expected: &Reading) {
     if !agrees(chunks, expected) {
-        let cut: Vec<String> = chunks
-            .iter()
-            .map(|chunk| chunk.escape_ascii().to_string())
-            .collect();
-        panic!(
-            "chunks {cut:?}\nexpected {expected:?}\ndecoded  {:?}",
-            events_of(chunks)
-        );
+        let cut: Vec<String> = chunks.iter().map(|chunk| chunk.escape_ascii().to_string()).collect();
+        panic!("chunks {cut:?}\nexpected {expected:?}\ndecoded  {:?}", events_of(chunks));
     }
 }
 
@@ -113,11 +103,7 @@ pub fn events_of(chunks: &[&[u8]]) -> Vec<oracle::Event> {
 /// An event in the oracle's words.
 pub fn owned(event: &Event<'_>) -> oracle::Event {
     let event = event.to_owned();
-    oracle::Event {
-        kind: event.kind,
-        data: event.data,
-        last_event_id: event.last_event_id,
-    }
+    oracle::Event { kind: event.kind, data: event.data, last_event_id: event.last_event_id }
 }
 
 /// A tail in the oracle's words.
@@ -132,15 +118,11 @@ pub fn tail_of(tail: Tail) -> oracle::Tail {
 
 /// `retry` in milliseconds.
 pub fn retry_of(decoder: &SseDecoder) -> Option<u64> {
-    decoder
-        .retry()
-        .map(|retry| u64::try_from(retry.as_millis()).unwrap())
+    decoder.retry().map(|retry| u64::try_from(retry.as_millis()).unwrap())
 }
 
 fn same(event: &Event<'_>, expected: &oracle::Event) -> bool {
-    event.data() == expected.data
-        && event.kind() == expected.kind
-        && event.last_event_id() == expected.last_event_id
+    event.data() == expected.data && event.kind() == expected.kind && event.last_event_id() == expected.last_event_id
 }
 
 /// A small generator of numbers (xorshift), so that a random test does the same on every run.

@@ -57,11 +57,7 @@ fn limited(chunks: &[&[u8]], limit: usize, reject: bool) {
         .blocks(true)
         .reject_invalid_utf8(reject);
     let whole = chunks.concat();
-    assert_eq!(
-        trace(config, chunks),
-        trace(config, &[&whole]),
-        "limit {limit}, reject {reject}"
-    );
+    assert_eq!(trace(config, chunks), trace(config, &[&whole]), "limit {limit}, reject {reject}");
 }
 
 fn trace(config: DecoderConfig, chunks: &[&[u8]]) -> Trace {
@@ -76,10 +72,7 @@ fn trace(config: DecoderConfig, chunks: &[&[u8]]) -> Trace {
             match decoder.decode_part(&mut input) {
                 Ok(None) => break,
                 Ok(Some(Part::Event(event))) => {
-                    assert!(
-                        event.data().len() <= limit
-                            && event.kind().len() <= limit.max("message".len())
-                    );
+                    assert!(event.data().len() <= limit && event.kind().len() <= limit.max("message".len()));
                     assert!(event.last_event_id().len() <= limit);
                     trace.push(format!("{event:?} {}", event.kind_is_cut()));
                 }
@@ -89,8 +82,7 @@ fn trace(config: DecoderConfig, chunks: &[&[u8]]) -> Trace {
                 }
                 Ok(Some(part)) => trace.push(format!("{part:?}")),
                 Err(error) => {
-                    let (DecodeError::EventTooLarge { position, .. }
-                    | DecodeError::InvalidUtf8 { position }) = error
+                    let (DecodeError::EventTooLarge { position, .. } | DecodeError::InvalidUtf8 { position }) = error
                     else {
                         panic!("{error}");
                     };
@@ -99,16 +91,8 @@ fn trace(config: DecoderConfig, chunks: &[&[u8]]) -> Trace {
                 }
             }
             // Data, the value of the line, name, id and last id; and the five bytes of an unfinished field name.
-            assert!(
-                decoder.held_bytes() <= 5 * limit + 5,
-                "holds {}",
-                decoder.held_bytes()
-            );
-            assert!(
-                decoder.capacity_bytes() <= 5 * limit,
-                "reserves {}",
-                decoder.capacity_bytes()
-            );
+            assert!(decoder.held_bytes() <= 5 * limit + 5, "holds {}", decoder.held_bytes());
+            assert!(decoder.capacity_bytes() <= 5 * limit, "reserves {}", decoder.capacity_bytes());
         }
         assert!(input.is_empty());
     }
