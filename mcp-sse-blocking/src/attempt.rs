@@ -1,13 +1,14 @@
 //! One attempt: a request carried over a connection, and everything that happens reported as facts.
 //!
 //! Rules: [`Attempt::advance`] does one thing that may wait, bounded by what the exchange says, and reports
-//! it; what it means is the exchange's affair. A connection is given back only if it was read to its
-//! response's end.
+//! it; what it means is the exchange's affair. Bytes are reported as written under the time at which writing
+//! began, so that a deadline that passes meanwhile cannot hide how far the request got. A connection is given
+//! back only if it was read to its response's end.
 
 use std::io::{self, ErrorKind};
 
 use mcp_sse_core::client::{ExchangeId, HttpRequest};
-use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse, Want};
+use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse, State, Want};
 use ureq_proto::client::Call;
 use ureq_proto::client::state::RecvResponse;
 
@@ -72,9 +73,16 @@ enum Stage {
 struct Writing {
     stream: Stream,
     reading: Call<RecvResponse>,
-    /// Head and body are written one after the other; a small body is part of the head.
+    unsent: Unsent,
+}
+
+/// How much of a request is still to be written.
+struct Unsent {
+    /// What is written before the request's body: the head, and a copy of the body if it is small.
     head: Vec<u8>,
-    body: Vec<u8>,
+    /// Whether the body is written on its own, after the head.
+    has_body: bool,
+    /// Bytes of both that were given to the stream.
     taken: usize,
     has_begun: bool,
 }
@@ -82,8 +90,17 @@ struct Writing {
 struct ReadingHead {
     stream: Stream,
     reading: Option<Call<RecvResponse>>,
-    /// Whether all of the request was written: else the connection cannot be used again.
-    was_sent: bool,
+    rest: Rest,
+}
+
+/// What became of the part of a request that was not yet written when its response was looked for.
+enum Rest {
+    /// There is none: the request was sent.
+    None,
+    /// It will be written if no response is there yet.
+    Waits(Unsent),
+    /// It cannot be written any more.
+    Refused,
 }
 
 struct ReadingBody {
@@ -122,7 +139,8 @@ impl Attempt {
         let clock = tools.connector.clock;
         self.stage = Stage::Unconnected;
         let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-        let stream = match tools.pool.take().filter(|_| !wants_fresh) {
+        let kept = if wants_fresh { None } else { tools.pool.take() };
+        let stream = match kept {
             Some(mut kept) => {
                 exchange.on_reused(clock.now())?;
                 if kept.has_news() {
@@ -152,60 +170,78 @@ impl Attempt {
             exchange.on_broken(BreakKind::Io, clock.now())?;
             return Ok(Progress::Some);
         };
-        let mut body = std::mem::take(&mut self.request.body);
-        if body.len() <= SMALL_BODY {
-            head.append(&mut body);
+        let has_body = self.request.body.len() > SMALL_BODY;
+        if !has_body {
+            head.extend_from_slice(&self.request.body);
         }
-        self.stage = Stage::Writing(Writing { stream, reading, head, body, taken: 0, has_begun: false });
+        let unsent = Unsent { head, has_body, taken: 0, has_begun: false };
+        self.stage = Stage::Writing(Writing { stream, reading, unsent });
         Ok(Progress::Some)
     }
 
     fn write(&mut self, mut writing: Writing, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
         let clock = tools.connector.clock;
+        let before = clock.now();
+        exchange.on_timeout(before)?;
+        if exchange.state() == State::Ended {
+            return Ok(Progress::Some);
+        }
         let left = exchange.poll_timeout().map_or(LOOK_FOR_RESPONSE, |due| clock.until(due).min(LOOK_FOR_RESPONSE));
-        let bytes = match writing.taken.checked_sub(writing.head.len()) {
-            None => writing.head.get(writing.taken..),
-            Some(taken) => writing.body.get(taken..),
+        let unsent = &mut writing.unsent;
+        let body: &[u8] = if unsent.has_body { &self.request.body } else { &[] };
+        let bytes = match unsent.taken.checked_sub(unsent.head.len()) {
+            None => unsent.head.get(unsent.taken..),
+            Some(taken) => body.get(taken..),
         };
         let result = writing.stream.write(bytes.unwrap_or_default(), Wait::AtMost(Some(left)));
-        let now = clock.now();
         match result {
             Ok(output) => {
-                writing.taken += output.taken;
-                if output.written > 0 && !writing.has_begun {
-                    writing.has_begun = true;
-                    exchange.on_sending(now)?;
+                unsent.taken += output.taken;
+                if output.written > 0 && !unsent.has_begun {
+                    unsent.has_begun = true;
+                    exchange.on_sending(before)?;
                 }
-                if output.is_flushed && writing.taken == writing.head.len() + writing.body.len() {
-                    exchange.on_sent(now)?;
-                    self.stage = Stage::ReadingHead(ReadingHead {
-                        stream: writing.stream,
-                        reading: Some(writing.reading),
-                        was_sent: true,
-                    });
+                if output.is_flushed && unsent.taken == unsent.head.len() + body.len() {
+                    exchange.on_sent(before)?;
+                    self.request.body = Vec::new();
+                    let Writing { stream, reading, .. } = writing;
+                    self.stage = Stage::ReadingHead(ReadingHead { stream, reading: Some(reading), rest: Rest::None });
                 } else {
-                    exchange.on_timeout(now)?;
                     // A server may refuse a request, and read no more of it, before it is all there.
-                    let is_refused = output.written == 0 && writing.has_begun && writing.stream.is_readable();
-                    self.stage = if is_refused { Self::read_early(writing) } else { Stage::Writing(writing) };
+                    let is_refused = output.written == 0 && unsent.has_begun && writing.stream.has_news();
+                    self.stage =
+                        if is_refused { Self::look_for_response(writing, true) } else { Stage::Writing(writing) };
                 }
+                exchange.on_timeout(clock.now())?;
                 Ok(Progress::Some)
             }
             // It may have answered before it closed.
-            Err(_) if writing.has_begun => {
-                self.stage = Self::read_early(writing);
+            Err(_) if unsent.has_begun => {
+                self.stage = Self::look_for_response(writing, false);
                 Ok(Progress::Some)
             }
             Err(error) => {
                 self.stage = Stage::Unconnected;
-                exchange.on_broken(break_kind(&error), now)?;
+                exchange.on_broken(break_kind(&error), clock.now())?;
                 Ok(Progress::Some)
             }
         }
     }
 
-    fn read_early(writing: Writing) -> Stage {
-        Stage::ReadingHead(ReadingHead { stream: writing.stream, reading: Some(writing.reading), was_sent: false })
+    fn look_for_response(writing: Writing, can_go_on: bool) -> Stage {
+        let Writing { stream, reading, unsent } = writing;
+        let rest = if can_go_on { Rest::Waits(unsent) } else { Rest::Refused };
+        Stage::ReadingHead(ReadingHead { stream, reading: Some(reading), rest })
+    }
+
+    /// No response is there yet: goes on writing, if there is something left to write, or waits for more.
+    fn await_head(reading: ReadingHead) -> Stage {
+        match reading {
+            ReadingHead { stream, reading: Some(reading), rest: Rest::Waits(unsent) } => {
+                Stage::Writing(Writing { stream, reading, unsent })
+            }
+            reading => Stage::ReadingHead(reading),
+        }
     }
 
     fn read_head(
@@ -225,25 +261,27 @@ impl Attempt {
             Input::Bytes(_) => {}
             Input::Nothing => {
                 exchange.on_timeout(clock.now())?;
-                self.stage = Stage::ReadingHead(reading);
+                self.stage = Self::await_head(reading);
                 return Ok(Progress::None);
             }
             Input::End => return self.broken(BreakKind::Closed, exchange, tools),
             Input::Cut => return self.broken(BreakKind::TlsTruncated, exchange, tools),
         }
         // A head ends with a line feed: without a new one there is nothing new to see.
-        let has_line_end = self.unread().get(seen..).is_some_and(|new| new.contains(&b'\n'));
-        let mut looks = has_line_end;
+        let mut looks = self.unread().get(seen..).is_some_and(|new| new.contains(&b'\n'));
         while looks {
             match http1::read_head(&mut reading.reading, self.unread()) {
                 Ok(Head::More) => looks = false,
                 Ok(Head::Interim(bytes)) => self.start += bytes,
+                Ok(Head::Final(head)) if head.bytes > tools.max_head_bytes => {
+                    return self.broken(BreakKind::HeadTooLarge, exchange, tools);
+                }
                 Ok(Head::Final(head)) => {
                     self.start += head.bytes;
                     exchange.on_head(&head.head, clock.now())?;
                     let body = ReadingBody {
                         stream: reading.stream,
-                        keeps_alive: head.keeps_alive && reading.was_sent,
+                        keeps_alive: head.keeps_alive && matches!(reading.rest, Rest::None),
                         framing: match head.framing {
                             BodyFraming::None | BodyFraming::Length(0) => BodyReader::Ended,
                             BodyFraming::Length(bytes) => BodyReader::Length(bytes),
@@ -258,14 +296,17 @@ impl Attempt {
                     }
                     return Ok(Progress::Some);
                 }
-                Err(_) => return self.broken(BreakKind::Malformed, exchange, tools),
+                Err(http1::HeadError::TooLarge) => {
+                    return self.broken(BreakKind::HeadTooLarge, exchange, tools);
+                }
+                Err(http1::HeadError::Malformed) => return self.broken(BreakKind::Malformed, exchange, tools),
             }
         }
         if self.unread().len() > tools.max_head_bytes {
             return self.broken(BreakKind::HeadTooLarge, exchange, tools);
         }
         exchange.on_timeout(clock.now())?;
-        self.stage = Stage::ReadingHead(reading);
+        self.stage = Self::await_head(reading);
         Ok(Progress::Some)
     }
 

@@ -54,6 +54,10 @@ pub(crate) struct Inner {
     pub(crate) drain: Duration,
 }
 
+/// After an answer, so many steps of reading what has come already are made before the caller gets it; a
+/// server that goes on sending cannot hold the caller up.
+const STEPS_AFTER_ANSWER: u32 = 16;
+
 /// What to drive a call to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
@@ -183,6 +187,10 @@ impl Client {
         let mut driven = Driven { attempt, ..Driven::default() };
         let mut patience = Patience::Until(None);
         let mut drain_until = None;
+        let mut steps_left = STEPS_AFTER_ANSWER;
+        let mut is_stopped = false;
+        // A handler that panics leaves nothing of its call behind.
+        let mut unfinished = Unfinished { inner, call: Some(call) };
         loop {
             let step = inner.core().poll_step_of(call, inner.clock.now());
             match step {
@@ -203,20 +211,29 @@ impl Client {
                         Until::End => Patience::Until(Some(moment)),
                     };
                 }
+                // A handler that asked to stop has heard enough.
+                Some(Step::Event(..)) if is_stopped => {}
                 Some(Step::Event(_, event)) => {
                     if on_event(event).is_break() {
+                        is_stopped = true;
                         inner.core().cancel(call, inner.clock.now());
                     }
                 }
                 Some(Step::Done(_, done)) => {
+                    unfinished.call = None;
                     driven.done = Some(done);
                     return driven;
                 }
                 // Close: what is dropped closes.
                 Some(_) => driven.attempt = None,
                 None => {
-                    if self.go_on(call, &mut driven, patience) == Progress::None && patience == Patience::None {
-                        return driven;
+                    let progress = self.go_on(call, &mut driven, patience);
+                    if patience == Patience::None {
+                        steps_left -= 1;
+                        if progress == Progress::None || steps_left == 0 {
+                            unfinished.call = None;
+                            return driven;
+                        }
                     }
                     if drain_until.is_some_and(|moment| inner.clock.now() >= moment) {
                         inner.core().cancel(call, inner.clock.now());
@@ -286,7 +303,21 @@ impl Client {
         let thread = thread::Builder::new().name("mcp-sse-background".to_owned()).spawn(work);
         if thread.is_err() {
             // No thread is to be had: close instead.
-            self.inner.core().cancel(call, self.inner.clock.now());
+            self.inner.abandon(call);
+        }
+    }
+}
+
+/// A call whose steps are still to be carried out. Dropped with the call in it, it gives the call up.
+struct Unfinished<'a> {
+    inner: &'a Inner,
+    call: Option<CallId>,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call {
+            self.inner.abandon(call);
         }
     }
 }
@@ -295,6 +326,19 @@ impl Inner {
     pub(crate) fn core(&self) -> MutexGuard<'_, core_client::Client> {
         // The core never panics while it is locked, and it has no state that a panic could leave half made.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels a call and drops the steps that nobody carries out.
+    fn abandon(&self, call: CallId) {
+        let now = self.clock.now();
+        let mut core = self.core();
+        core.cancel(call, now);
+        while let Some(step) = core.poll_step_of(call, now) {
+            if let Step::Background(_, other) = step {
+                core.cancel(other, now);
+                while core.poll_step_of(other, now).is_some() {}
+            }
+        }
     }
 }
 

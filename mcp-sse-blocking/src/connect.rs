@@ -52,7 +52,8 @@ impl Connector {
         let session =
             ClientConnection::new(Arc::clone(config), name).map_err(|_| Stop::Broken(BreakKind::Handshake))?;
         let mut stream = Stream::tls(socket, session);
-        while stream.is_handshaking() {
+        // Until the last flight of the handshake is out too: what is written after it is the request.
+        while !stream.is_ready() {
             let left = limit.left()?;
             stream.handshake(Wait::AtMost(Some(left))).map_err(|_| Stop::Broken(BreakKind::Handshake))?;
         }

@@ -2,12 +2,15 @@
 //!
 //! Rule: bytes in, bytes and facts out; no socket here.
 
-use http::{HeaderMap, Request, Version, header};
+use http::{HeaderMap, HeaderName, Request, Version, header};
 use mcp_sse_core::client::HttpRequest;
 use mcp_sse_core::http::ResponseHead;
 use ureq_proto::client::state::RecvResponse;
 use ureq_proto::client::{Call, RecvResponseResult, SendRequestResult};
 use ureq_proto::{BodyMode, Error};
+
+/// A head of status 100 may have this many header lines; in the field it has none.
+const MAX_INTERIM_HEADERS: usize = 32;
 
 /// A request as bytes, and the state that reads its response.
 pub(crate) fn write_request(request: &HttpRequest) -> Result<(Vec<u8>, Call<RecvResponse>), Error> {
@@ -72,11 +75,30 @@ pub(crate) struct FinalHead {
     pub(crate) keeps_alive: bool,
 }
 
+/// Why a head cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeadError {
+    /// It is not HTTP/1.
+    Malformed,
+    /// It has more header lines than ureq-proto takes (128).
+    TooLarge,
+}
+
+impl From<Error> for HeadError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::HttpParseTooManyHeaders => Self::TooLarge,
+            _ => Self::Malformed,
+        }
+    }
+}
+
 /// Reads a head off the front of `input`. `call` is used up by a final head.
-pub(crate) fn read_head(call: &mut Option<Call<RecvResponse>>, input: &[u8]) -> Result<Head, Error> {
-    let Some(mut reading) = call.take() else {
-        return Err(Error::HttpParseFail("the head was read already".to_owned()));
-    };
+pub(crate) fn read_head(call: &mut Option<Call<RecvResponse>>, input: &[u8]) -> Result<Head, HeadError> {
+    if let Some(bytes) = continue_bytes(input) {
+        return Ok(Head::Interim(bytes));
+    }
+    let mut reading = call.take().ok_or(HeadError::Malformed)?;
     let (bytes, response) = reading.try_response(input, false)?;
     let Some(response) = response else {
         *call = Some(reading);
@@ -84,11 +106,8 @@ pub(crate) fn read_head(call: &mut Option<Call<RecvResponse>>, input: &[u8]) -> 
     };
     if response.status().is_informational() {
         // 101: nobody asked for another protocol.
-        return Err(Error::HttpParseFail("an upgrade that nobody asked for".to_owned()));
+        return Err(HeadError::Malformed);
     }
-    let headers = response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let head = ResponseHead::from_headers(response.status().as_u16(), headers);
-    let keeps_alive = keeps_alive(response.version(), response.headers());
     let framing = match reading.proceed() {
         Some(RecvResponseResult::RecvBody(body)) => match body.body_mode() {
             BodyMode::NoBody => BodyFraming::None,
@@ -98,8 +117,27 @@ pub(crate) fn read_head(call: &mut Option<Call<RecvResponse>>, input: &[u8]) -> 
         },
         _ => BodyFraming::None,
     };
-    let keeps_alive = keeps_alive && framing != BodyFraming::UntilClose;
+    // Beside chunks a Content-Length means nothing (RFC 9112 section 6.3).
+    let is_void = |name: &HeaderName| framing == BodyFraming::Chunked && *name == header::CONTENT_LENGTH;
+    let headers = response.headers().iter().filter(|(name, _)| !is_void(name));
+    let headers = headers.map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let head = ResponseHead::from_headers(response.status().as_u16(), headers);
+    let keeps_alive = framing != BodyFraming::UntilClose && keeps_alive(response.version(), response.headers());
     Ok(Head::Final(Box::new(FinalHead { bytes, head, framing, keeps_alive })))
+}
+
+/// The bytes of a whole head of status 100 at the front of `input`. ureq-proto takes header lines in one for
+/// an error, but they are as good there as in any other interim head (RFC 9110 section 15.2).
+fn continue_bytes(input: &[u8]) -> Option<usize> {
+    if !matches!(input.get(8..12), Some(b" 100")) {
+        return None;
+    }
+    let mut headers = [httparse::EMPTY_HEADER; MAX_INTERIM_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    match response.parse(input) {
+        Ok(httparse::Status::Complete(bytes)) if response.code == Some(100) => Some(bytes),
+        _ => None,
+    }
 }
 
 /// RFC 9112 section 9.3.

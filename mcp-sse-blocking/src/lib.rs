@@ -17,3 +17,8 @@ pub use builder::{BuildError, ClientBuilder};
 pub use client::Client;
 pub use mcp_sse_core as core;
 pub use mcp_sse_core::client::{Backoff, CallError, CallEvent, CallOptions, ClientConfig, Done, ReissuePolicy, Reply};
+
+/// README's example is compiled with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -46,7 +46,14 @@ pub(crate) enum Wait {
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: TcpStream,
-    tls: Option<Box<ClientConnection>>,
+    tls: Option<Box<Tls>>,
+}
+
+#[derive(Debug)]
+struct Tls {
+    session: ClientConnection,
+    /// A record that could not be read. What came before it is handed out first.
+    failure: Option<rustls::Error>,
 }
 
 impl Stream {
@@ -55,40 +62,38 @@ impl Stream {
     }
 
     pub(crate) fn tls(socket: TcpStream, session: ClientConnection) -> Self {
-        Self { socket, tls: Some(Box::new(session)) }
+        Self { socket, tls: Some(Box::new(Tls { session, failure: None })) }
     }
 
-    /// Whether the TLS handshake is still under way.
-    pub(crate) fn is_handshaking(&self) -> bool {
-        self.tls.as_ref().is_some_and(|session| session.is_handshaking())
+    /// Whether the TLS handshake, if there is any, is done and all of it sent.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| !tls.session.is_handshaking() && !tls.session.wants_write())
     }
 
-    /// One step of the TLS handshake; `false` if the wait was over first.
-    pub(crate) fn handshake(&mut self, wait: Wait) -> io::Result<bool> {
-        let Self { socket, tls: Some(session) } = self else {
-            return Ok(true);
+    /// One step of the TLS handshake, waiting once at most.
+    pub(crate) fn handshake(&mut self, wait: Wait) -> io::Result<()> {
+        let Self { socket, tls: Some(tls) } = self else {
+            return Ok(());
         };
+        let session = &mut tls.session;
         prepare(socket, wait)?;
         if session.wants_write() {
-            return or_nothing(session.write_tls(socket)).map(|written| written.is_some());
+            return or_nothing(session.write_tls(socket)).map(drop);
         }
-        match or_nothing(session.read_tls(socket))? {
-            None => return Ok(false),
-            Some(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Some(_) => {}
+        if or_nothing(session.read_tls(socket))? == Some(0) {
+            return Err(ErrorKind::UnexpectedEof.into());
         }
-        if let Err(error) = session.process_new_packets() {
+        session.process_new_packets().map(drop).map_err(|error| {
             // The peer learns why, if it still listens.
             session.write_tls(socket).ok();
-            return Err(io::Error::new(ErrorKind::InvalidData, error));
-        }
-        Ok(true)
+            io::Error::new(ErrorKind::InvalidData, error)
+        })
     }
 
     /// Reads into `buffer`, waiting once at most.
     pub(crate) fn read(&mut self, buffer: &mut [u8], wait: Wait) -> io::Result<Input> {
         let Self { socket, tls } = self;
-        let Some(session) = tls else {
+        let Some(tls) = tls else {
             prepare(socket, wait)?;
             return Ok(match or_nothing(socket.read(buffer))? {
                 None => Input::Nothing,
@@ -96,26 +101,22 @@ impl Stream {
                 Some(bytes) => Input::Bytes(bytes),
             });
         };
-        if let Some(input) = read_plaintext(session, buffer)? {
+        if let Some(input) = tls.plaintext(buffer)? {
             return Ok(input);
         }
         prepare(socket, wait)?;
-        match or_nothing(session.read_tls(socket))? {
-            None => return Ok(Input::Nothing),
-            Some(0) => {
-                return Ok(read_plaintext(session, buffer)?.unwrap_or(Input::Cut));
-            }
-            Some(_) => {}
+        if or_nothing(tls.session.read_tls(socket))?.is_none() {
+            return Ok(Input::Nothing);
         }
-        session.process_new_packets().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-        Ok(read_plaintext(session, buffer)?.unwrap_or(Input::Nothing))
+        tls.process();
+        Ok(tls.plaintext(buffer)?.unwrap_or(Input::Nothing))
     }
 
     /// Writes from `bytes`, waiting once at most. With nothing left to take it flushes what TLS holds.
     pub(crate) fn write(&mut self, bytes: &[u8], wait: Wait) -> io::Result<Output> {
         let Self { socket, tls } = self;
         prepare(socket, wait)?;
-        let Some(session) = tls else {
+        let Some(Tls { session, .. }) = tls.as_deref_mut() else {
             let written = or_nothing(socket.write(bytes))?.unwrap_or(0);
             return Ok(Output { taken: written, written, is_flushed: true });
         };
@@ -124,21 +125,63 @@ impl Stream {
         Ok(Output { taken, written, is_flushed: !session.wants_write() })
     }
 
-    /// Whether the peer has sent something or closed, found without waiting. A kept connection on which this
-    /// is so cannot be used again.
+    /// Whether the peer has sent something or closed, found without waiting; nothing of it is lost. A kept
+    /// connection on which this is so cannot be used again.
     pub(crate) fn has_news(&mut self) -> bool {
-        !matches!(self.read(&mut [0], Wait::No), Ok(Input::Nothing))
+        let Self { socket, tls } = self;
+        if prepare(socket, Wait::No).is_err() {
+            return true;
+        }
+        let Some(tls) = tls else {
+            return !matches!(or_nothing(socket.peek(&mut [0])), Ok(None));
+        };
+        // Records that carry nothing for us, such as session tickets, are no news.
+        while !tls.is_readable() {
+            match or_nothing(tls.session.read_tls(socket)) {
+                Ok(None) => return false,
+                Ok(Some(0)) | Err(_) => return true,
+                Ok(Some(_)) => {}
+            }
+        }
+        true
+    }
+}
+
+impl Tls {
+    /// What is ready to be read, if anything.
+    fn plaintext(&mut self, buffer: &mut [u8]) -> io::Result<Option<Input>> {
+        match self.session.reader().read(buffer) {
+            Ok(0) => Ok(Some(Input::End)),
+            Ok(bytes) => Ok(Some(Input::Bytes(bytes))),
+            Err(error) => match (error.kind(), &self.failure) {
+                (_, Some(failure)) => Err(io::Error::new(ErrorKind::InvalidData, failure.clone())),
+                (ErrorKind::WouldBlock, None) => Ok(None),
+                (ErrorKind::UnexpectedEof, None) => Ok(Some(Input::Cut)),
+                _ => Err(error),
+            },
+        }
     }
 
-    /// Whether something can be read without waiting; nothing is taken.
-    pub(crate) fn is_readable(&self) -> bool {
-        prepare(&self.socket, Wait::No).is_ok() && self.socket.peek(&mut [0]).is_ok()
+    /// Reads the records that have come.
+    fn process(&mut self) -> Option<rustls::IoState> {
+        match self.session.process_new_packets() {
+            Ok(state) => Some(state),
+            Err(error) => {
+                self.failure = Some(error);
+                None
+            }
+        }
+    }
+
+    /// Whether data, the end or a failure is there to be read.
+    fn is_readable(&mut self) -> bool {
+        self.process().is_none_or(|state| state.plaintext_bytes_to_read() > 0 || state.peer_has_closed())
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Some(session) = &mut self.tls {
+        if let Some(Tls { session, .. }) = self.tls.as_deref_mut() {
             session.send_close_notify();
             if prepare(&self.socket, Wait::No).is_ok() {
                 // A peer that does not listen any more needs no farewell.
@@ -146,17 +189,6 @@ impl Drop for Stream {
             }
         }
         self.socket.shutdown(Shutdown::Both).ok();
-    }
-}
-
-/// What TLS has ready, if anything.
-fn read_plaintext(session: &mut ClientConnection, buffer: &mut [u8]) -> io::Result<Option<Input>> {
-    match session.reader().read(buffer) {
-        Ok(0) => Ok(Some(Input::End)),
-        Ok(bytes) => Ok(Some(Input::Bytes(bytes))),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Some(Input::Cut)),
-        Err(error) => Err(error),
     }
 }
 

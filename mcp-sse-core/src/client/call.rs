@@ -47,7 +47,9 @@ pub(super) struct Call {
     pub(super) id: Option<Id>,
     /// Attempts made, the one under way included.
     pub(super) attempts: u32,
-    /// How far the attempts before the one under way got, at most.
+    /// How far the requests that have ended got, at most: those of lost attempts, and those redirected.
+    reached: Exposure,
+    /// How far the attempts before the last one got, at most.
     earlier: Exposure,
     /// How the first attempt that got furthest was lost.
     lost: Option<Cause>,
@@ -65,11 +67,19 @@ impl Call {
             expects_answer,
             id: None,
             attempts: 0,
+            reached: Exposure::Unsent,
             earlier: Exposure::Unsent,
             lost: None,
             reissues: 0,
             redirects: 0,
         }
+    }
+
+    /// Another attempt is made.
+    pub(super) fn begin_attempt(&mut self) {
+        self.attempts += 1;
+        self.phase = Phase::Running;
+        self.earlier = self.reached;
     }
 
     /// What the verdict of an attempt leads to. `head` is that of its response, if it had one.
@@ -89,6 +99,7 @@ impl Call {
                 let target = (self.redirects < MAX_REDIRECTS).then(|| endpoint.join_same_origin(&location)).flatten();
                 if let Some(target) = target {
                     self.redirects += 1;
+                    self.reached = self.reached.max(Exposure::Headed);
                     return Next::Redirect(target);
                 }
                 Outcome::Failed(redirect_refused(head))
@@ -139,32 +150,34 @@ impl Call {
 
     /// Remembers a lost attempt before another one is made.
     fn lose(&mut self, cause: Cause, exposure: Exposure) {
-        if self.lost.is_none() || exposure > self.earlier {
+        if self.lost.is_none() || exposure > self.reached {
             self.lost = Some(cause);
         }
-        self.earlier = self.earlier.max(exposure);
+        self.reached = self.reached.max(exposure);
     }
 
     /// F2: once any attempt got as far as `Sent`, the call never ends unsent.
     fn done(&self, outcome: Outcome) -> Done {
-        let earlier_may_have_run = self.earlier.may_have_run();
         let outcome = match outcome {
             Outcome::Failed(mut failure) => {
-                if let (true, FailureKind::Unsent { cause: why }, Some(cause)) =
-                    (earlier_may_have_run, &failure.kind, self.lost)
-                {
-                    failure.kind = FailureKind::Lost { cause, replacement: Some(*why) };
+                if let (true, FailureKind::Unsent { cause: why }) = (self.reached.may_have_run(), &failure.kind) {
+                    failure.kind = match self.lost {
+                        Some(cause) => FailureKind::Lost { cause, replacement: Some(*why) },
+                        // The request was redirected, and the place it was sent on to was not reached.
+                        None => FailureKind::Lost { cause: Cause::Broken(*why), replacement: None },
+                    };
                 }
-                failure.exposure = failure.exposure.max(self.earlier);
+                failure.exposure = failure.exposure.max(self.reached);
                 Outcome::Failed(failure)
             }
             outcome => outcome,
         };
         let exposure = match &outcome {
             Outcome::Failed(failure) => failure.exposure,
+            Outcome::Accepted { .. } => Exposure::Headed.max(self.reached),
             _ => Exposure::Streaming,
         };
-        Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run }
+        Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run: self.earlier.may_have_run() }
     }
 }
 

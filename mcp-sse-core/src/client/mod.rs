@@ -137,7 +137,7 @@ impl Client {
         options: CallOptions,
         now: Timestamp,
     ) -> Result<CallId, RequestError> {
-        if self.shared.ids_left() == 0 {
+        if expects_answer && self.shared.ids_left() == 0 {
             return Err(RequestError::NoIdLeft);
         }
         let outgoing = Outgoing::new(method, params)?;
@@ -150,23 +150,36 @@ impl Client {
 
     /// The caller wants no more of this call: its stream is closed, and no other (F9). A call that has its
     /// answer is settled. In the eras in which a disconnect is no cancel, `notifications/cancelled` goes out
-    /// as a background call. Unknown and ended calls are none of these.
+    /// as a background call. While its exchange is lent out, all this waits for its return. Unknown and
+    /// ended calls are none of these.
     pub fn cancel(&mut self, call: CallId, now: Timestamp) {
-        let running = self.exchanges.iter_mut().find(|(_, running)| running.call == call);
-        if let Some((id, running)) = running {
-            let id = *id;
-            match &mut running.exchange {
-                Some(exchange) => {
-                    // An exchange that has just ended has its own verdict.
-                    exchange.cancel(now).ok();
-                    self.drain(id, now);
+        // What its exchange has come to already has its own verdict; a replacement or a redirect that follows
+        // from it is then cancelled below.
+        if let Some(id) = self.exchange_of(call) {
+            self.drain(id, now);
+        }
+        if let Some(id) = self.exchange_of(call) {
+            if let Some(running) = self.exchanges.get_mut(&id) {
+                match &mut running.exchange {
+                    Some(exchange) => {
+                        // It is still under way, or it would have been drained away.
+                        exchange.cancel(now).ok();
+                        self.drain(id, now);
+                    }
+                    None => running.is_cancelled = true,
                 }
-                None => running.is_cancelled = true,
             }
-        } else if let Some(waiting) = self.calls.get_mut(&call) {
-            let done = waiting.give_up(FailureKind::Cancelled);
+        } else if let Some(waiting) = self.calls.get(&call) {
+            // E12: an input at the deadline lets the call expire first.
+            let is_late = waiting.deadline.is_some_and(|deadline| now >= deadline);
+            let timeout = FailureKind::Timeout { limit: TimeLimit::Deadline };
+            let done = waiting.give_up(if is_late { timeout } else { FailureKind::Cancelled });
             self.finish(call, done, now);
         }
+    }
+
+    fn exchange_of(&self, call: CallId) -> Option<ExchangeId> {
+        self.exchanges.iter().find(|(_, running)| running.call == call).map(|(id, _)| *id)
     }
 
     // Facts in.
@@ -185,14 +198,14 @@ impl Client {
     }
 
     /// Puts back an exchange that was lent. One of another name is dropped.
-    pub fn return_exchange(&mut self, id: ExchangeId, mut exchange: Exchange, now: Timestamp) {
+    pub fn return_exchange(&mut self, id: ExchangeId, exchange: Exchange, now: Timestamp) {
         if let Some(running) = self.exchanges.get_mut(&id).filter(|running| running.exchange.is_none()) {
-            if running.is_cancelled {
-                // An exchange that has just ended has its own verdict.
-                exchange.cancel(now).ok();
-            }
             running.exchange = Some(exchange);
             self.touched.insert(id);
+            if running.is_cancelled {
+                let call = running.call;
+                self.cancel(call, now);
+            }
         }
     }
 
@@ -234,7 +247,8 @@ impl Client {
         exchanges.chain(waiting).min()
     }
 
-    /// When the next attempt of a waiting call is due.
+    /// When [`on_timeout`](Self::on_timeout) or [`poll_step_of`](Self::poll_step_of) is due for one call, if
+    /// nothing happens before.
     #[must_use]
     pub fn poll_timeout_of(&self, call: CallId) -> Option<Timestamp> {
         let running = self.exchanges.values().find(|running| running.call == call);
@@ -296,8 +310,7 @@ impl Client {
                 return;
             }
         }
-        call.attempts += 1;
-        call.phase = Phase::Running;
+        call.begin_attempt();
         let endpoint = self.endpoint.clone();
         self.send(id, endpoint, now);
     }
@@ -371,8 +384,14 @@ impl Client {
         };
         let call_id = running.call;
         let want = running.exchange.as_ref().map_or(Want::Close, Exchange::want);
-        let release = if want == Want::Close { Step::Close(id) } else { Step::Release(id) };
-        self.steps.push_back((call_id, release));
+        let unsent = self.steps.iter().rposition(|(_, step)| matches!(step, Step::Send(sent, _) if *sent == id));
+        if let Some(at) = unsent {
+            // Nobody has begun with it, and nobody is to: it ended unsent, by a cancel or a deadline.
+            self.steps.remove(at);
+        } else {
+            let release = if want == Want::Close { Step::Close(id) } else { Step::Release(id) };
+            self.steps.push_back((call_id, release));
+        }
         let Some(call) = self.calls.get_mut(&call_id) else {
             return;
         };

@@ -105,7 +105,8 @@ pub enum Outcome {
 pub struct Done {
     /// How it ended.
     pub outcome: Outcome,
-    /// How many requests were made, those that could not be sent included.
+    /// How many requests were made, those that could not be sent included. A request that was redirected
+    /// counts once.
     pub attempts: u32,
     /// How far the one that got furthest had got.
     pub exposure: Exposure,

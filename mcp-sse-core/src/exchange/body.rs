@@ -4,13 +4,12 @@
 //! bound is checked before bytes are kept. What an item means for the exchange is not decided here.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::outcome::SizeLimit;
-use super::salvage::{self, Item, MESSAGE};
+use super::salvage::{self, Item, Items, MESSAGE};
 use super::state::BodyKind;
 #[cfg(feature = "gzip")]
 use crate::http::{CodingError, ContentCoding, GZIP_MAGIC, InflateEnd, Inflater, Progress};
@@ -22,6 +21,7 @@ use crate::sse::{DecodeError, DecoderConfig, Part, SseDecoder};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     /// The coded data is corrupt (E13).
+    #[cfg_attr(not(feature = "gzip"), expect(dead_code, reason = "without inflating, nothing is found corrupt"))]
     Corrupt,
     /// A limit on the body as a whole was passed (E13, E14).
     TooLarge { which: SizeLimit, limit: u64 },
@@ -74,7 +74,7 @@ struct Inflating {
 pub(super) struct Body {
     coding: Coding,
     reader: Reader,
-    queued: VecDeque<Item>,
+    queued: Items,
     /// Bytes of the body as they came, before inflating.
     pub(super) received: u64,
 }
@@ -111,20 +111,20 @@ impl Body {
                 tracks_cursor,
                 ignored: Ignored::default(),
             },
-            queued: VecDeque::new(),
+            queued: Items::default(),
             received: 0,
         }
     }
 
     /// Takes from the front of `input` until an item is ready or nothing is left.
     pub(super) fn feed(&mut self, input: &mut &[u8]) -> Result<Option<Item>, Fault> {
-        if let Some(item) = self.queued.pop_front() {
+        if let Some(item) = self.queued.next() {
             return Ok(Some(item));
         }
         let before = input.len();
         let result = self.advance(input);
         self.received = self.received.saturating_add((before - input.len()) as u64);
-        match self.queued.pop_front() {
+        match self.queued.next() {
             // What was good before a fault is given out first; the fault comes again with the next call.
             Some(item) => Ok(Some(item)),
             None => result.map(|()| None),
@@ -178,20 +178,20 @@ impl Body {
     }
 
     /// The items of a JSON body, judged as it stands now; empty for other bodies.
-    pub(super) fn take_json(&mut self) -> VecDeque<Item> {
+    pub(super) fn take_json(&mut self) -> Items {
         match &mut self.reader.content {
             Content::Json(bytes) | Content::Untold(bytes) => {
                 salvage::read_json(core::mem::take(bytes), self.reader.arrays)
             }
-            _ => VecDeque::new(),
+            _ => Items::default(),
         }
     }
 
     /// The items of an event stream's unfinished last event (E9); empty for other bodies.
-    pub(super) fn take_tail(&mut self) -> VecDeque<Item> {
+    pub(super) fn take_tail(&mut self) -> Items {
         match &mut self.reader.content {
             Content::EventStream(decoder) => salvage::read_tail(decoder, self.reader.arrays),
-            _ => VecDeque::new(),
+            _ => Items::default(),
         }
     }
 
@@ -233,7 +233,7 @@ impl Body {
             Content::Json(bytes) | Content::Untold(bytes) => bytes.len(),
             Content::Opaque => 0,
         };
-        content + self.excerpt().len() + self.cursor().map_or(0, str::len)
+        content + self.queued.held_bytes() + self.excerpt().len() + self.cursor().map_or(0, str::len)
     }
 }
 
@@ -264,7 +264,7 @@ impl Inflating {
         Box::new(Self { inflater, piece: Vec::new(), taken: 0, error: None })
     }
 
-    fn advance(&mut self, input: &mut &[u8], reader: &mut Reader, queued: &mut VecDeque<Item>) -> Result<(), Fault> {
+    fn advance(&mut self, input: &mut &[u8], reader: &mut Reader, queued: &mut Items) -> Result<(), Fault> {
         loop {
             let mut rest = self.piece.get(self.taken..).unwrap_or_default();
             if !rest.is_empty() {
@@ -297,7 +297,7 @@ impl Inflating {
 
 impl Reader {
     /// Takes from the front of `bytes` until an item is queued or nothing is left.
-    fn read(&mut self, bytes: &mut &[u8], queued: &mut VecDeque<Item>) -> Result<(), Fault> {
+    fn read(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {
         let whole = *bytes;
         self.read_content(bytes, queued)?;
         if let Some(excerpt) = &mut self.excerpt {
@@ -312,12 +312,12 @@ impl Reader {
         Ok(())
     }
 
-    fn read_content(&mut self, bytes: &mut &[u8], queued: &mut VecDeque<Item>) -> Result<(), Fault> {
+    fn read_content(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {
         if let Content::Untold(held) = &mut self.content {
             let told = match first_telling(held, bytes) {
                 Some(told) => told,
                 // So much white space is no JSON that anybody writes; an event stream does not mind it.
-                None if held.len() + bytes.len() > MAX_UNTOLD_BYTES => Telling::Other,
+                None if held.len() + bytes.len() >= MAX_UNTOLD_BYTES => Telling::Other,
                 None => {
                     held.extend_from_slice(bytes);
                     *bytes = &[];
@@ -337,7 +337,7 @@ impl Reader {
         self.read_told(bytes, queued)
     }
 
-    fn read_told(&mut self, bytes: &mut &[u8], queued: &mut VecDeque<Item>) -> Result<(), Fault> {
+    fn read_told(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {
         match &mut self.content {
             Content::Json(body) => {
                 let limit = self.limits.max_json_bytes;
@@ -363,7 +363,7 @@ impl Reader {
     }
 
     /// One event, block or error of an event stream.
-    fn read_part(&mut self, bytes: &mut &[u8], queued: &mut VecDeque<Item>) {
+    fn read_part(&mut self, bytes: &mut &[u8], queued: &mut Items) {
         let Content::EventStream(decoder) = &mut self.content else {
             return;
         };
@@ -374,7 +374,7 @@ impl Reader {
                     keep_cursor(&mut self.cursor, event.last_event_id());
                 }
                 if event.kind() == MESSAGE && !event.data().is_empty() {
-                    salvage::read_items(event, self.arrays, queued);
+                    *queued = salvage::read_items(event, self.arrays);
                 } else {
                     // E23: another type, or a priming event.
                     self.ignored.events += 1;
@@ -383,7 +383,7 @@ impl Reader {
             }
             Ok(Some(_)) => true,
             Err(DecodeError::EventTooLarge { limit, .. }) => {
-                queued.push_back(Item::Oversized(limit as u64));
+                *queued = Items::one(Item::Oversized(limit as u64));
                 false
             }
             Err(_) => {
@@ -397,7 +397,7 @@ impl Reader {
     }
 }
 
-/// White space before the first byte that tells, at most this much, in bytes.
+/// The first byte that tells is looked for among so many, however the body is cut.
 const MAX_UNTOLD_BYTES: usize = 4096;
 
 /// What the first byte that is neither BOM nor white space says of a body without a media type (E24).
@@ -409,7 +409,7 @@ enum Telling {
 
 fn first_telling(held: &[u8], bytes: &[u8]) -> Option<Telling> {
     const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
-    let mut all = held.iter().chain(bytes).copied().enumerate();
+    let mut all = held.iter().chain(bytes).copied().take(MAX_UNTOLD_BYTES).enumerate();
     let byte = all.find_map(|(at, byte)| {
         let is_bom = BOM.get(at) == Some(&byte) && held.iter().chain(bytes).zip(&BOM).take(at + 1).all(|(a, b)| a == b);
         (!is_bom && !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).then_some(byte)

@@ -14,6 +14,7 @@ mod state;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use body::Ignored;
@@ -158,6 +159,8 @@ pub struct Exchange {
     exposure: Exposure,
     fresh_only: bool,
     idle_until: Option<Timestamp>,
+    /// When the last bytes of the body came (E28).
+    received_at: Timestamp,
     head: Option<Box<ResponseHead>>,
     body: Option<Body>,
     answer: Option<AnswerInfo>,
@@ -178,6 +181,7 @@ impl Exchange {
             fresh_only: false,
             idle_until: config.idle.map(|idle| now.saturating_add(idle)),
             config,
+            received_at: now,
             head: None,
             body: None,
             answer: None,
@@ -252,7 +256,8 @@ impl Exchange {
 
     /// Bytes of the response's body, chunked framing undone, content coding not. Takes from the front of
     /// `input` until an event is ready, so that queues stay bounded whatever the chunk: call it, drain
-    /// [`poll_event`](Self::poll_event), and repeat until `input` is empty.
+    /// [`poll_event`](Self::poll_event) to `None`, and repeat until `input` is empty. Bytes taken may hold
+    /// more than one event (a coded piece, an array); `poll_event` gives out the others in turn.
     ///
     /// # Errors
     /// [`Misuse`] before the head, while events wait, or after the end (`input` is then emptied).
@@ -272,26 +277,9 @@ impl Exchange {
         }
         if !input.is_empty() {
             self.advance(Fact::BodyByte);
+            self.received_at = now;
         }
-        while let Some(body) = &mut self.body {
-            match body.feed(input) {
-                Ok(Some(item)) => self.on_item(item, now),
-                Ok(None) => break,
-                Err(fault) => {
-                    let ending = match fault {
-                        Fault::Corrupt => Ending::Corrupt,
-                        Fault::TooLarge { which, limit } => Ending::TooLarge { which, limit },
-                        Fault::NeitherKind => Ending::Refused(FailureKind::ContentType { essence: String::new() }),
-                        Fault::ExcerptFull => Ending::Marked,
-                    };
-                    self.end(ending);
-                    *input = &[];
-                }
-            }
-            if !self.events.is_empty() {
-                break;
-            }
-        }
+        self.read_until_event(input);
         Ok(())
     }
 
@@ -303,6 +291,7 @@ impl Exchange {
         if self.is_over(now)? {
             return Ok(());
         }
+        self.read_kept();
         let Some(body) = &self.body else {
             return self.on_broken(BreakKind::Closed, now);
         };
@@ -312,12 +301,12 @@ impl Exchange {
             || body.is_coding_short();
         let ending = match framing {
             _ if is_short => Ending::Short,
-            Framing::Unmarked => Ending::Unmarked,
+            // A declared length that was reached marks the end, whatever else did not.
+            Framing::Unmarked if declared.is_none() => Ending::Unmarked,
             _ => Ending::Marked,
         };
         self.want_after = if is_short || framing == Framing::Unmarked { Want::Close } else { Want::Nothing };
-        self.read_rest(&ending, now);
-        self.end(ending);
+        self.finish(ending, now);
         Ok(())
     }
 
@@ -334,9 +323,7 @@ impl Exchange {
             self.fresh_only = true;
             return Ok(());
         }
-        let ending = Ending::Broken(kind);
-        self.read_rest(&ending, now);
-        self.end(ending);
+        self.finish(Ending::Broken(kind), now);
         Ok(())
     }
 
@@ -363,10 +350,15 @@ impl Exchange {
 
     // Outputs.
 
-    /// The next event, in order. Drain it after each input.
+    /// The next event, in order. Drain it to `None` after each input.
     #[must_use = "an event that is dropped is lost"]
     pub fn poll_event(&mut self) -> Option<ExchangeEvent> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if event.is_some() {
+            // E2: what came with it in the same bytes does not wait for more of them.
+            self.read_until_event(&mut &[][..]);
+        }
+        event
     }
 
     /// The next event, left in its place.
@@ -460,9 +452,7 @@ impl Exchange {
         } else {
             return Ok(false);
         };
-        let ending = Ending::TimedOut(limit);
-        self.read_rest(&ending, now);
-        self.end(ending);
+        self.finish(Ending::TimedOut(limit), now);
         Ok(true)
     }
 
@@ -496,6 +486,46 @@ impl Exchange {
         None
     }
 
+    /// Reads on until an event is ready, or `input` and what the body keeps of earlier input hold no more.
+    fn read_until_event(&mut self, input: &mut &[u8]) {
+        while self.events.is_empty() && self.read_item(input) {}
+    }
+
+    /// Reads all that the body keeps of input it took: at most a piece of inflated bytes, or an array's rest.
+    fn read_kept(&mut self) {
+        while self.read_item(&mut &[][..]) {}
+    }
+
+    /// Reads one item; false if there is none yet, or none any more.
+    fn read_item(&mut self, input: &mut &[u8]) -> bool {
+        let Some(body) = self.body.as_mut().filter(|_| self.state != State::Ended) else {
+            return false;
+        };
+        let ending = match body.feed(input) {
+            Ok(Some(item)) => {
+                self.on_item(item, self.received_at);
+                return true;
+            }
+            Ok(None) => return false,
+            Err(Fault::Corrupt) => Ending::Corrupt,
+            Err(Fault::TooLarge { which, limit }) => Ending::TooLarge { which, limit },
+            Err(Fault::NeitherKind) => Ending::Refused(FailureKind::ContentType { essence: String::new() }),
+            Err(Fault::ExcerptFull) => Ending::Marked,
+        };
+        *input = &[];
+        self.end(ending);
+        false
+    }
+
+    /// Ends with what the body still holds, unless a fault is found in that.
+    fn finish(&mut self, ending: Ending, now: Timestamp) {
+        self.read_kept();
+        if self.state != State::Ended {
+            self.read_rest(&ending, now);
+            self.end(ending);
+        }
+    }
+
     /// At an ending, reads what the body held back until now: a JSON body, or an unfinished event (E9).
     fn read_rest(&mut self, ending: &Ending, now: Timestamp) {
         let Some(body) = &mut self.body else {
@@ -505,19 +535,23 @@ impl Exchange {
             return;
         }
         let is_cut = !matches!(ending, Ending::Marked | Ending::Unmarked);
+        // E28: a JSON body arrives with its end; what is found without one came with its last bytes.
+        let arrived = if is_cut { self.received_at } else { now };
         for item in body.take_json() {
             // A body that is cut is worth its answer and nothing else: what it lacks may still have come.
             if !is_cut || is_message(&item) {
-                self.on_item(item, now);
+                self.on_item(item, arrived);
             }
         }
         if self.config.tail == TailRule::Salvage && self.answer.is_none() {
             let tail = self.body.as_mut().map(Body::take_tail).unwrap_or_default();
-            // An unfinished event is worth an answer, and what an array with the answer holds besides.
+            let tail: Vec<Item> = tail.filter(|item| is_message(item) || !is_cut && is_bad_answer(item)).collect();
+            // An unfinished event is worth an answer, and what an array with the answer holds besides. One that
+            // is whole and bad shows all the same that the server answered (E16, E29).
             let has_answer = tail.iter().any(|item| self.is_answer(item));
             for item in tail {
-                if has_answer || is_response(&item) {
-                    self.on_item(item, now);
+                if has_answer || is_response(&item) || is_bad_answer(&item) {
+                    self.on_item(item, self.received_at);
                 }
             }
             self.from_tail = self.answer.is_some();
@@ -705,6 +739,11 @@ fn is_response(item: &Item) -> bool {
 
 fn is_message(item: &Item) -> bool {
     matches!(item, Item::Message(_))
+}
+
+/// E29: what is JSON and whole, and no message.
+fn is_bad_answer(item: &Item) -> bool {
+    matches!(item, Item::Malformed(_) | Item::Array)
 }
 
 /// The longest id that is told, in bytes.

@@ -3,11 +3,10 @@
 //! Rule: a JSON object that closes is a prefix of nothing else, so a text that parses was delivered whole,
 //! whatever its framing says. Nothing is decided here; `state` judges.
 
-use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::jsonrpc::{self, Completeness, Message, ReadError, Shape};
+use crate::jsonrpc::{self, ArrayCursor, Completeness, Message, ReadError, Shape};
 use crate::sse::{Event, Finish, SseDecoder};
 
 /// The type of the events that carry messages.
@@ -56,17 +55,60 @@ impl Text for String {
     }
 }
 
-/// Reads one text as a message or, where the revision has them, as an array of messages.
-pub(super) fn read_items(text: impl Text, arrays: bool, items: &mut VecDeque<Item>) {
-    match jsonrpc::shape(text.text()) {
-        Shape::Object => items.push_back(read_object(text)),
-        Shape::Array if arrays => match jsonrpc::read_array(text.text()) {
-            Ok(elements) => items.extend(elements.map(|element| read_object(String::from(element)))),
-            Err(_) => items.push_back(no_message(text.text(), Item::Array)),
-        },
-        Shape::Array => items.push_back(no_message(text.text(), Item::Array)),
-        _ => items.push_back(no_message(text.text(), Item::Scalar)),
+/// What one text holds, in order: one item, or the elements of an array, each read when it is its turn, so that
+/// an array of millions of tiny ones costs no list of them.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    next: Option<Item>,
+    array: Option<(String, ArrayCursor)>,
+}
+
+impl Items {
+    pub(super) const fn one(item: Item) -> Self {
+        Self { next: Some(item), array: None }
     }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// Bytes kept for the elements to come.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.array.as_ref().map_or(0, |(text, _)| text.len())
+    }
+}
+
+impl Iterator for Items {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        let item = self.next.take();
+        if let Some((text, cursor)) = &mut self.array {
+            self.next = cursor.next_element(text).map(|element| read_object(String::from(element)));
+        }
+        if self.next.is_none() {
+            self.array = None;
+        }
+        item
+    }
+}
+
+/// Reads one text as a message or, where the revision has them, as an array of messages.
+pub(super) fn read_items(text: impl Text, arrays: bool) -> Items {
+    Items::one(match jsonrpc::shape(text.text()) {
+        Shape::Object => read_object(text),
+        Shape::Array if arrays => match ArrayCursor::new(text.text()) {
+            Ok(cursor) => {
+                let mut items = Items { next: None, array: Some((text.into_string(), cursor)) };
+                // Nothing is given out yet: this reads the first element.
+                items.next();
+                return items;
+            }
+            Err(_) => no_message(text.text(), Item::Array),
+        },
+        Shape::Array => no_message(text.text(), Item::Array),
+        _ => no_message(text.text(), Item::Scalar),
+    })
 }
 
 fn read_object(text: impl Text) -> Item {
@@ -94,29 +136,29 @@ fn no_message(text: &str, json: Item) -> Item {
 }
 
 /// Reads the bytes of a JSON body at its end, or at a break.
-pub(super) fn read_json(mut bytes: Vec<u8>, arrays: bool) -> VecDeque<Item> {
+pub(super) fn read_json(mut bytes: Vec<u8>, arrays: bool) -> Items {
     const BOM: &[u8] = b"\xEF\xBB\xBF";
-    if bytes.starts_with(BOM) {
-        bytes.drain(..BOM.len());
-    }
-    let mut items = VecDeque::new();
-    match String::from_utf8(bytes) {
-        Ok(text) => read_items(text, arrays, &mut items),
-        Err(error) => items.push_back(match jsonrpc::check_bytes(error.as_bytes()) {
+    let start = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
+    bytes.drain(..start);
+    let mut items = match String::from_utf8(bytes) {
+        Ok(text) => read_items(text, arrays),
+        Err(error) => Items::one(match jsonrpc::check_bytes(error.as_bytes()) {
             Completeness::Invalid { position } => Item::NotJson { position, prefix: false },
             _ => Item::NotJson { position: error.as_bytes().len(), prefix: true },
         }),
+    };
+    if let Some(Item::NotJson { position, .. }) = &mut items.next {
+        // It is told as a place in the body.
+        *position += start;
     }
     items
 }
 
 /// The items of an unfinished last event, as if its blank line had come (E9).
-pub(super) fn read_tail(decoder: &mut SseDecoder, arrays: bool) -> VecDeque<Item> {
-    let mut items = VecDeque::new();
-    if let Some(event) = decoder.finish(Finish::Flush).event {
-        if event.kind() == MESSAGE {
-            read_items(event, arrays, &mut items);
-        }
+pub(super) fn read_tail(decoder: &mut SseDecoder, arrays: bool) -> Items {
+    match decoder.finish(Finish::Flush).event {
+        // The line that names the type may itself be cut.
+        Some(event) if MESSAGE.starts_with(event.kind()) => read_items(event, arrays),
+        _ => Items::default(),
     }
-    items
 }
