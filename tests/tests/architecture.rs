@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::exchange::{
-    BreakKind, Exchange, ExchangeConfig, ExchangeEvent, Fact, Framing, Request, State, Verdict, transitions,
+    BreakKind, Exchange, ExchangeConfig, ExchangeEvent, Fact, Framing, Misuse, Request, State, Verdict, transitions,
 };
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
 
@@ -67,15 +67,15 @@ const SITUATIONS: &[Situation] = &[
 ];
 
 /// An ending, and the input that brings it.
-type Ending = (&'static str, fn(&mut Exchange));
+type Ending = (&'static str, fn(&mut Exchange) -> Result<(), Misuse>);
 
 const ENDINGS: &[Ending] = &[
-    ("end, marked", |exchange| drop(exchange.on_end(Framing::Marked, NOW))),
-    ("end, unmarked", |exchange| drop(exchange.on_end(Framing::Unmarked, NOW))),
-    ("end, short", |exchange| drop(exchange.on_end(Framing::Short, NOW))),
-    ("break", |exchange| drop(exchange.on_broken(BreakKind::Reset, NOW))),
-    ("deadline", |exchange| drop(exchange.on_timeout(DEADLINE))),
-    ("cancel", |exchange| drop(exchange.cancel(NOW))),
+    ("end, marked", |exchange| exchange.on_end(Framing::Marked, NOW)),
+    ("end, unmarked", |exchange| exchange.on_end(Framing::Unmarked, NOW)),
+    ("end, short", |exchange| exchange.on_end(Framing::Short, NOW)),
+    ("break", |exchange| exchange.on_broken(BreakKind::Reset, NOW)),
+    ("deadline", |exchange| exchange.on_timeout(DEADLINE)),
+    ("cancel", |exchange| exchange.cancel(NOW)),
 ];
 
 /// What each ending is worth in each situation.
@@ -93,7 +93,7 @@ fn endings(version: ProtocolVersion) -> String {
             let config = ExchangeConfig::default().with_deadline(DEADLINE);
             let mut exchange = Exchange::new(&request, config, Timestamp::ZERO);
             lead(&mut exchange);
-            end(&mut exchange);
+            end(&mut exchange).expect("it has not ended");
             let mut verdicts = Vec::new();
             while let Some(event) = exchange.poll_event() {
                 if let ExchangeEvent::Ended(verdict) = event {

@@ -105,7 +105,7 @@ fn d10_large_events_in_small_chunks() {
             let text = [stream["prefix"].as_str().unwrap(), &unit, stream["suffix"].as_str().unwrap()].concat();
             let mut config = mcp_sse_core::sse::DecoderConfig::default();
             if let Some(limit) = stream["limit_bytes"].as_u64() {
-                config = config.max_event_bytes(usize::try_from(limit).unwrap());
+                config = config.with_max_event_bytes(usize::try_from(limit).unwrap());
             }
             let mut decoder = SseDecoder::with_config(config);
             let mut lengths = Vec::new();

@@ -66,7 +66,7 @@ fn d10_an_error_passed_on_loses_nothing() {
         }
         Ok(())
     }
-    let mut decoder = SseDecoder::with_config(DecoderConfig::default().max_event_bytes(30));
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_max_event_bytes(30));
     let mut seen = Vec::new();
     let large = [b"data: a\n\ndata: ", &[b'x'; 31][..], b"\n\ndata: b\n\ndata: c"].concat();
     assert_eq!(read(&mut decoder, &large, &mut seen), Err(DecodeError::EventTooLarge { limit: 30, position: 9 }));
@@ -78,7 +78,7 @@ fn d10_an_error_passed_on_loses_nothing() {
 /// D10: what is left unread is bounded, and the loss beyond the bound is told where it happened.
 #[test]
 fn d10_unread_bytes_are_bounded_and_their_loss_told() {
-    let mut decoder = SseDecoder::with_config(DecoderConfig::default().max_event_bytes(20));
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_max_event_bytes(20));
     drop(decoder.feed(b"data: 1\n\n"));
     drop(decoder.feed(b"id: 2\ndata: 2\n\n"));
     drop(decoder.feed(b"x"));
@@ -102,7 +102,7 @@ fn d10_unread_bytes_are_bounded_and_their_loss_told() {
 /// D10: feeding and reading half, for ever, keeps memory within the bound.
 #[test]
 fn d10_unread_bytes_never_pass_the_bound() {
-    let mut decoder = SseDecoder::with_config(DecoderConfig::default().max_event_bytes(1000));
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_max_event_bytes(1000));
     let mut count = 0;
     for _ in 0..2000 {
         let mut events = decoder.feed(b"data: 12345\n\ndata: 67890\n\n");

@@ -47,7 +47,7 @@ fn expect(config: DecoderConfig, bytes: &[u8], expected: &[Seen]) {
 
 #[test]
 fn d10_the_limit_at_its_edge() {
-    let config = DecoderConfig::default().max_event_bytes(4);
+    let config = DecoderConfig::default().with_max_event_bytes(4);
     expect(config, b"data: 1234\n\n", &[event("message", "1234", "")]);
     expect(config, b"data: 12345\n\n", &[too_large(4, 0)]);
     // Lines and the LF between them count, so empty lines do; so does what a character becomes.
@@ -60,13 +60,13 @@ fn d10_the_limit_at_its_edge() {
     expect(config, b"data:1\xF0\x9F\x98\x80\n\n", &[too_large(4, 0)]);
     // The unfinished line counts as it comes.
     expect(config, b"data: 12345", &[too_large(4, 0)]);
-    let nothing = DecoderConfig::default().max_event_bytes(0);
+    let nothing = DecoderConfig::default().with_max_event_bytes(0);
     expect(nothing, b"data\n\ndata:\ndata:", &[event("message", "", ""), too_large(0, 6)]);
 }
 
 #[test]
 fn d10_events_before_and_after_are_intact() {
-    let config = DecoderConfig::default().max_event_bytes(4);
+    let config = DecoderConfig::default().with_max_event_bytes(4);
     expect(
         config,
         b"data: a\nid: 1\n\nid: 2\nevent: x\ndata: 12345\nid: 3\nretry: 8\ndata: 6\n\ndata: b\n\n",
@@ -86,7 +86,7 @@ fn d10_events_before_and_after_are_intact() {
 /// D10 with D8: the last line, counted as one, passes the limit.
 #[test]
 fn d10_a_flush_passes_the_limit() {
-    let mut decoder = SseDecoder::with_config(DecoderConfig::default().max_event_bytes(2));
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_max_event_bytes(2));
     assert_eq!(run(&mut decoder, &[b"data: \xE4\xB8"]), []);
     let finished = decoder.finish(Finish::Flush);
     assert_eq!(finished.error, Some(DecodeError::EventTooLarge { limit: 2, position: 0 }));
@@ -96,7 +96,7 @@ fn d10_a_flush_passes_the_limit() {
 
 #[test]
 fn d10_an_id_too_long_is_ignored() {
-    let config = DecoderConfig::default().max_id_bytes(4);
+    let config = DecoderConfig::default().with_max_id_bytes(4);
     expect(
         config,
         b"id:1234\ndata:\n\nid:12345\ndata:\n\nid: 5\nid:\xFF\xFF\ndata:\n\n",
@@ -110,7 +110,7 @@ fn d10_an_id_too_long_is_ignored() {
 
 #[test]
 fn d10_an_event_name_too_long_is_an_unknown_type() {
-    let config = DecoderConfig::default().max_kind_bytes(7);
+    let config = DecoderConfig::default().with_max_kind_bytes(7);
     expect(
         config,
         b"event:1234567\ndata:\n\nevent:12345678\ndata:\n\nevent:12345\xE4\xB8\x96\ndata:\n\n",
@@ -126,7 +126,7 @@ fn d10_an_event_name_too_long_is_an_unknown_type() {
     let mut input = &b"event:messages\ndata:\n\nevent:messag\ndata:\n\n"[..];
     assert!(decoder.decode(&mut input).unwrap().unwrap().kind_is_cut());
     assert!(!decoder.decode(&mut input).unwrap().unwrap().kind_is_cut());
-    expect(DecoderConfig::default().max_kind_bytes(0), b"event:x\ndata:\n\n", &[event("", "", "")]);
+    expect(DecoderConfig::default().with_max_kind_bytes(0), b"event:x\ndata:\n\n", &[event("", "", "")]);
 
     let edge = "x".repeat(1024);
     let stream = format!("event: {edge}\ndata:\n\nevent: {edge}x\ndata:\n\n");
@@ -146,7 +146,7 @@ fn d10_what_is_ignored_costs_no_memory() {
         assert_eq!(run(&mut decoder, &[b"\ndata: a\n\n"]), [event("message", "a", "")]);
     }
     // Skipping costs none either.
-    let mut decoder = SseDecoder::with_config(DecoderConfig::default().max_event_bytes(100));
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_max_event_bytes(100));
     for chunk in [&[b'1'; 10_000][..]; 100] {
         run(&mut decoder, &[b"data: ", chunk, b"\nid: ", chunk, b"\nevent: ", chunk, b"\n"]);
         assert_eq!((decoder.held_bytes(), decoder.capacity_bytes()), (0, 0));

@@ -81,7 +81,7 @@ fn a_large_event_costs_one_copy() {
     let mut stream = b"data: ".to_vec();
     stream.resize(6 + LENGTH, b'x');
     stream.extend(b"\n\n");
-    let config = DecoderConfig::default().max_event_bytes(LENGTH);
+    let config = DecoderConfig::default().with_max_event_bytes(LENGTH);
 
     // Whole: lent, and nothing is allocated.
     let region = Region::new(ALLOCATOR);

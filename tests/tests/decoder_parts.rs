@@ -34,15 +34,15 @@ fn d12_off_by_default() {
 #[test]
 fn d12_comments_and_blocks_on_request() {
     let comments = ["comment ", "comment ping", "comment b", "comment d ", "event a\nc"];
-    every_way(STREAM, |chunks| assert_eq!(parts(DecoderConfig::default().comments(true), chunks), comments));
+    every_way(STREAM, |chunks| assert_eq!(parts(DecoderConfig::default().with_comments(true), chunks), comments));
     let blocks = ["block, id ", "block, id ", "block, id 1", "event a\nc", "block, id 1", "block, id 1"];
-    every_way(STREAM, |chunks| assert_eq!(parts(DecoderConfig::default().blocks(true), chunks), blocks));
+    every_way(STREAM, |chunks| assert_eq!(parts(DecoderConfig::default().with_blocks(true), chunks), blocks));
 }
 
 /// `decode` is `decode_part` without what is no event.
 #[test]
 fn d12_decode_skips_what_is_no_event() {
-    let mut decoder = SseDecoder::with_config(DecoderConfig::default().comments(true).blocks(true));
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_comments(true).with_blocks(true));
     let mut input = STREAM;
     assert_eq!(decoder.decode(&mut input).unwrap().unwrap().data(), "a\nc");
     assert!(decoder.decode(&mut input).unwrap().is_none());
@@ -67,7 +67,7 @@ fn d12_parts_as_the_oracle_sees_them() {
             rest = &rest[before..];
             expected.extend(reading.events.get(count).map(|event| format!("event {}", event.data)));
         }
-        let config = DecoderConfig::default().comments(true).blocks(true);
+        let config = DecoderConfig::default().with_comments(true).with_blocks(true);
         for size in [1, 2, 5, 1000] {
             let chunks: Vec<_> = text.as_bytes().chunks(size).collect();
             let mut seen = parts(config, &chunks);
@@ -83,7 +83,7 @@ fn d12_parts_as_the_oracle_sees_them() {
 
 #[test]
 fn d12_a_long_comment_is_cut() {
-    let config = DecoderConfig::default().comments(true).max_comment_bytes(4);
+    let config = DecoderConfig::default().with_comments(true).with_max_comment_bytes(4);
     every_way(b":1234\n:12345\n:123\xE4\xB8\x96\n:\xFF\xFF\n", |chunks| {
         assert_eq!(parts(config, chunks), ["comment 1234", "comment 1234", "comment 123", "comment \u{FFFD}"]);
     });
@@ -92,7 +92,7 @@ fn d12_a_long_comment_is_cut() {
 /// A comment in mid-event is given out first; the event is whole all the same, though collected.
 #[test]
 fn d12_a_comment_inside_an_event() {
-    let mut decoder = SseDecoder::with_config(DecoderConfig::default().comments(true));
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_comments(true));
     let mut input = &b"data: a\n: hi\n\ndata: b\n\n"[..];
     assert!(matches!(decoder.decode_part(&mut input), Ok(Some(Part::Comment("hi")))));
     let Ok(Some(Part::Event(event))) = decoder.decode_part(&mut input) else { panic!() };
@@ -103,7 +103,7 @@ fn d12_a_comment_inside_an_event() {
 
 #[test]
 fn d12_invalid_utf8_is_an_error_on_request() {
-    let config = DecoderConfig::default().reject_invalid_utf8(true);
+    let config = DecoderConfig::default().with_reject_invalid_utf8(true);
     let error = |position| DecodeError::InvalidUtf8 { position }.to_string();
     let cases: [(&[u8], u64); 8] = [
         (b"data: a\xFF\n\n", 7),
@@ -123,14 +123,14 @@ fn d12_invalid_utf8_is_an_error_on_request() {
     let hidden = b": \xFF\nx\xFF: \xFF\nretry: \xFF\ndata: a\n\n";
     every_way(hidden, |chunks| assert_eq!(parts(config, chunks), ["event a"]));
     every_way(b":\xFF\ndata: a\n\ndata: b\n\n", |chunks| {
-        assert_eq!(parts(config.comments(true), chunks), [error(1), "event b".to_owned()]);
+        assert_eq!(parts(config.with_comments(true), chunks), [error(1), "event b".to_owned()]);
     });
 }
 
 /// D12 with D8: a sequence cut by the end of the stream.
 #[test]
 fn d12_a_flush_finds_invalid_utf8() {
-    let mut decoder = SseDecoder::with_config(DecoderConfig::default().reject_invalid_utf8(true));
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_reject_invalid_utf8(true));
     assert!(decoder.decode(&mut &b"data: a\xE4\xB8"[..]).unwrap().is_none());
     let finished = decoder.finish(Finish::Flush);
     assert_eq!(finished.error, Some(DecodeError::InvalidUtf8 { position: 7 }));

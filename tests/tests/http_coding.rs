@@ -5,8 +5,7 @@ use std::io::Write as _;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use flate2::{Compression, Crc, GzBuilder};
 use mcp_sse_core::http::{
-    CodingError, ContentCoding, GZIP_MAGIC, INFLATE_PIECE, InflateEnd, Inflater, Progress,
-    can_inflate,
+    CodingError, ContentCoding, GZIP_MAGIC, INFLATE_PIECE, InflateEnd, Inflater, Progress, can_inflate,
 };
 
 const GZIP: ContentCoding = ContentCoding::Gzip;
@@ -24,31 +23,17 @@ struct Story {
 
 impl Story {
     fn ended(output: &[u8], end: InflateEnd) -> Self {
-        Self {
-            output: output.to_vec(),
-            error: None,
-            end,
-        }
+        Self { output: output.to_vec(), error: None, end }
     }
 
     fn corrupt(output: &[u8]) -> Self {
-        let error = CodingError::Corrupt {
-            position: output.len() as u64,
-        };
-        Self {
-            output: output.to_vec(),
-            error: Some(error),
-            end: InflateEnd::Short,
-        }
+        let error = CodingError::Corrupt { position: output.len() as u64 };
+        Self { output: output.to_vec(), error: Some(error), end: InflateEnd::Short }
     }
 }
 
 /// Feeds the chunks and checks what every call promises.
-fn tell<'a>(
-    coding: ContentCoding,
-    limit: u64,
-    chunks: impl IntoIterator<Item = &'a [u8]>,
-) -> Story {
+fn tell<'a>(coding: ContentCoding, limit: u64, chunks: impl IntoIterator<Item = &'a [u8]>) -> Story {
     let mut inflater = Inflater::new(coding, limit).unwrap();
     let mut output = Vec::new();
     for chunk in chunks {
@@ -72,20 +57,12 @@ fn tell<'a>(
                         assert_eq!(inflater.inflate(&mut more, &mut output), Err(error));
                     }
                     assert_eq!(output.len(), before);
-                    return Story {
-                        output,
-                        error: Some(error),
-                        end: inflater.end(),
-                    };
+                    return Story { output, error: Some(error), end: inflater.end() };
                 }
             }
         }
     }
-    Story {
-        output,
-        error: None,
-        end: inflater.end(),
-    }
+    Story { output, error: None, end: inflater.end() }
 }
 
 fn whole(coding: ContentCoding, body: &[u8]) -> Story {
@@ -96,11 +73,7 @@ fn whole(coding: ContentCoding, body: &[u8]) -> Story {
 fn told_alike(coding: ContentCoding, limit: u64, body: &[u8]) -> Story {
     let story = tell(coding, limit, [body]);
     for size in [1, 2, 3, 7, 1000] {
-        assert_eq!(
-            tell(coding, limit, body.chunks(size)),
-            story,
-            "chunks of {size}"
-        );
+        assert_eq!(tell(coding, limit, body.chunks(size)), story, "chunks of {size}");
     }
     story
 }
@@ -145,9 +118,7 @@ fn events() -> Vec<String> {
             )
         })
         .collect();
-    events.push(
-        "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"Grüße, 世界\"}}\n\n".into(),
-    );
+    events.push("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"Grüße, 世界\"}}\n\n".into());
     events
 }
 
@@ -211,19 +182,11 @@ fn e13_gzip_cut_at_every_byte() {
 #[test]
 fn e13_every_chunking_in_two_is_the_same() {
     let text = text();
-    for (coding, body) in [
-        (GZIP, gzip(&text)),
-        (DEFLATE, zlib(&text)),
-        (DEFLATE, raw(&text)),
-    ] {
+    for (coding, body) in [(GZIP, gzip(&text)), (DEFLATE, zlib(&text)), (DEFLATE, raw(&text))] {
         for at in 0..=body.len() {
             let (left, right) = body.split_at(at);
             let story = tell(coding, NO_LIMIT, [left, b"", right]);
-            assert_eq!(
-                story,
-                Story::ended(&text, InflateEnd::Whole),
-                "{coding:?} at {at}"
-            );
+            assert_eq!(story, Story::ended(&text, InflateEnd::Whole), "{coding:?} at {at}");
         }
     }
 }
@@ -247,42 +210,21 @@ fn e13_a_flushed_event_is_not_withheld() {
 fn e13_an_empty_body_is_whole_and_its_framing_judges_it() {
     for coding in [GZIP, DEFLATE] {
         assert_eq!(tell(coding, 0, []), Story::ended(b"", InflateEnd::Whole));
-        assert_eq!(
-            tell(coding, 0, [&b""[..], b""]),
-            Story::ended(b"", InflateEnd::Whole)
-        );
+        assert_eq!(tell(coding, 0, [&b""[..], b""]), Story::ended(b"", InflateEnd::Whole));
     }
-    assert_eq!(
-        told_alike(GZIP, 0, &gzip(b"")),
-        Story::ended(b"", InflateEnd::Whole)
-    );
-    assert_eq!(
-        told_alike(DEFLATE, 0, &zlib(b"")),
-        Story::ended(b"", InflateEnd::Whole)
-    );
-    assert_eq!(
-        told_alike(DEFLATE, 0, &raw(b"")),
-        Story::ended(b"", InflateEnd::Whole)
-    );
+    assert_eq!(told_alike(GZIP, 0, &gzip(b"")), Story::ended(b"", InflateEnd::Whole));
+    assert_eq!(told_alike(DEFLATE, 0, &zlib(b"")), Story::ended(b"", InflateEnd::Whole));
+    assert_eq!(told_alike(DEFLATE, 0, &raw(b"")), Story::ended(b"", InflateEnd::Whole));
 }
 
 /// E13: the members of one body are one text.
 #[test]
 fn e13_several_gzip_members() {
-    let parts: [&[u8]; 5] = [
-        b"data: one\n\n",
-        b"",
-        b"data: two\n\n",
-        b"",
-        b"data: three\n\n",
-    ];
+    let parts: [&[u8]; 5] = [b"data: one\n\n", b"", b"data: two\n\n", b"", b"data: three\n\n"];
     let members: Vec<Vec<u8>> = parts.iter().map(|part| gzip(part)).collect();
     let body = members.concat();
     let text = parts.concat();
-    assert_eq!(
-        told_alike(GZIP, NO_LIMIT, &body),
-        Story::ended(&text, InflateEnd::Whole)
-    );
+    assert_eq!(told_alike(GZIP, NO_LIMIT, &body), Story::ended(&text, InflateEnd::Whole));
 
     let mut ends = vec![0];
     for member in &members {
@@ -308,45 +250,26 @@ fn e13_long_members_one_after_another() {
     let text = long_text(100_000);
     let body = [gzip(&text), gzip(&text[..40_000]), gzip(&text)].concat();
     let expected = [&text[..], &text[..40_000], &text].concat();
-    assert_eq!(
-        told_alike(GZIP, NO_LIMIT, &body),
-        Story::ended(&expected, InflateEnd::Whole)
-    );
+    assert_eq!(told_alike(GZIP, NO_LIMIT, &body), Story::ended(&expected, InflateEnd::Whole));
 }
 
 /// E13: padding and garbage after a whole member are ignored, as gzip(1) does.
 #[test]
 fn e13_what_follows_a_whole_member_is_ignored() {
     let text = text();
-    for tail in [
-        &b"\0"[..],
-        &[0; 5000],
-        b"garbage",
-        b"\0\0\x1f\x8b\x08garbage",
-        b"\x1fnot the magic",
-        b"\r\n",
-        &[0xff; 100],
-    ] {
+    for tail in
+        [&b"\0"[..], &[0; 5000], b"garbage", b"\0\0\x1f\x8b\x08garbage", b"\x1fnot the magic", b"\r\n", &[0xff; 100]]
+    {
         let body = [&gzip(&text), tail].concat();
-        assert_eq!(
-            told_alike(GZIP, NO_LIMIT, &body),
-            Story::ended(&text, InflateEnd::Whole),
-            "{tail:?}"
-        );
+        assert_eq!(told_alike(GZIP, NO_LIMIT, &body), Story::ended(&text, InflateEnd::Whole), "{tail:?}");
     }
     // One byte that may begin a member, and then no more: cut.
     let body = [&gzip(&text)[..], b"\x1f"].concat();
-    assert_eq!(
-        told_alike(GZIP, NO_LIMIT, &body),
-        Story::ended(&text, InflateEnd::Short)
-    );
+    assert_eq!(told_alike(GZIP, NO_LIMIT, &body), Story::ended(&text, InflateEnd::Short));
     for body in [zlib(&text), raw(&text)] {
         for tail in [&b"\0"[..], b"garbage", &gzip(b"more")] {
             let body = [&body, tail].concat();
-            assert_eq!(
-                told_alike(DEFLATE, NO_LIMIT, &body),
-                Story::ended(&text, InflateEnd::Whole)
-            );
+            assert_eq!(told_alike(DEFLATE, NO_LIMIT, &body), Story::ended(&text, InflateEnd::Whole));
         }
     }
 }
@@ -379,25 +302,13 @@ fn e13_all_header_parts() {
     for parts in 0..0x20 {
         let body = with_header_parts(parts, text);
         let header_length = body.len() - gzip(text)[10..].len();
-        assert_eq!(
-            told_alike(GZIP, NO_LIMIT, &body),
-            Story::ended(text, InflateEnd::Whole),
-            "{parts:#x}"
-        );
+        assert_eq!(told_alike(GZIP, NO_LIMIT, &body), Story::ended(text, InflateEnd::Whole), "{parts:#x}");
         for at in 1..body.len() {
             let (left, right) = body.split_at(at);
             let story = tell(GZIP, NO_LIMIT, [left, right]);
-            assert_eq!(
-                story,
-                Story::ended(text, InflateEnd::Whole),
-                "{parts:#x} at {at}"
-            );
+            assert_eq!(story, Story::ended(text, InflateEnd::Whole), "{parts:#x} at {at}");
             if at <= header_length {
-                assert_eq!(
-                    whole(GZIP, left),
-                    Story::ended(b"", InflateEnd::Short),
-                    "{parts:#x} at {at}"
-                );
+                assert_eq!(whole(GZIP, left), Story::ended(b"", InflateEnd::Short), "{parts:#x} at {at}");
             }
         }
         // The header's own checksum.
@@ -405,11 +316,7 @@ fn e13_all_header_parts() {
             for broken in [header_length - 2, header_length - 1, 4] {
                 let mut body = body.clone();
                 body[broken] ^= 0x40;
-                assert_eq!(
-                    told_alike(GZIP, NO_LIMIT, &body),
-                    Story::corrupt(b""),
-                    "{parts:#x}"
-                );
+                assert_eq!(told_alike(GZIP, NO_LIMIT, &body), Story::corrupt(b""), "{parts:#x}");
             }
         }
     }
@@ -420,25 +327,11 @@ fn e13_empty_and_long_header_parts() {
     let text = b"data: {}\n\n";
     let plain = gzip(text);
     let extra = [&[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 0, 0], &plain[10..]].concat();
-    assert_eq!(
-        told_alike(GZIP, NO_LIMIT, &extra),
-        Story::ended(text, InflateEnd::Whole)
-    );
-    let long_extra = [
-        &[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 255, 255][..],
-        &[0; 65_535],
-        &plain[10..],
-    ]
-    .concat();
-    assert_eq!(
-        told_alike(GZIP, NO_LIMIT, &long_extra),
-        Story::ended(text, InflateEnd::Whole)
-    );
+    assert_eq!(told_alike(GZIP, NO_LIMIT, &extra), Story::ended(text, InflateEnd::Whole));
+    let long_extra = [&[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 255, 255][..], &[0; 65_535], &plain[10..]].concat();
+    assert_eq!(told_alike(GZIP, NO_LIMIT, &long_extra), Story::ended(text, InflateEnd::Whole));
     let empty_name = [&[0x1f, 0x8b, 8, 0x18, 0, 0, 0, 0, 0, 3, 0, 0], &plain[10..]].concat();
-    assert_eq!(
-        told_alike(GZIP, NO_LIMIT, &empty_name),
-        Story::ended(text, InflateEnd::Whole)
-    );
+    assert_eq!(told_alike(GZIP, NO_LIMIT, &empty_name), Story::ended(text, InflateEnd::Whole));
     // As a library writes them.
     let mut encoder = GzBuilder::new()
         .filename("name")
@@ -448,10 +341,7 @@ fn e13_empty_and_long_header_parts() {
         .write(Vec::new(), Compression::fast());
     encoder.write_all(text).unwrap();
     let body = encoder.finish().unwrap();
-    assert_eq!(
-        told_alike(GZIP, NO_LIMIT, &body),
-        Story::ended(text, InflateEnd::Whole)
-    );
+    assert_eq!(told_alike(GZIP, NO_LIMIT, &body), Story::ended(text, InflateEnd::Whole));
 }
 
 #[test]
@@ -473,11 +363,7 @@ fn e13_a_bad_header_is_corrupt() {
         with(3, 0x40),
         with(3, 0x80),
     ] {
-        assert_eq!(
-            told_alike(GZIP, NO_LIMIT, &body),
-            Story::corrupt(b""),
-            "{body:?}"
-        );
+        assert_eq!(told_alike(GZIP, NO_LIMIT, &body), Story::corrupt(b""), "{body:?}");
         // In a second member: bytes without the magic are no member, so they are padding.
         let second = [&good[..], &body].concat();
         let story = told_alike(GZIP, NO_LIMIT, &second);
@@ -497,24 +383,12 @@ fn e13_a_wrong_footer_is_corrupt() {
         for position in body.len() - footer..body.len() {
             let mut body = body.clone();
             body[position] ^= 1;
-            assert_eq!(
-                told_alike(coding, NO_LIMIT, &body),
-                Story::corrupt(&text),
-                "{position}"
-            );
+            assert_eq!(told_alike(coding, NO_LIMIT, &body), Story::corrupt(&text), "{position}");
             body.truncate(position + 1);
-            assert_eq!(
-                told_alike(coding, NO_LIMIT, &body),
-                Story::corrupt(&text),
-                "{position}"
-            );
+            assert_eq!(told_alike(coding, NO_LIMIT, &body), Story::corrupt(&text), "{position}");
             body.truncate(position);
             let end = InflateEnd::FooterMissing;
-            assert_eq!(
-                told_alike(coding, NO_LIMIT, &body),
-                Story::ended(&text, end),
-                "{position}"
-            );
+            assert_eq!(told_alike(coding, NO_LIMIT, &body), Story::ended(&text, end), "{position}");
         }
     }
 }
@@ -534,10 +408,7 @@ fn e13_corrupt_data_is_never_whole() {
                 let is_corrupt = matches!(story.error, Some(CodingError::Corrupt { position })
                     if position == story.output.len() as u64);
                 // A changed end marker makes the data run on into nothing; the last byte has bits that mean nothing.
-                assert!(
-                    is_corrupt || story.end != InflateEnd::Whole || story.output == text,
-                    "{position} {story:?}"
-                );
+                assert!(is_corrupt || story.end != InflateEnd::Whole || story.output == text, "{position} {story:?}");
                 corrupt += usize::from(is_corrupt);
             }
         }
@@ -560,11 +431,7 @@ fn e13_damage_takes_nothing_with_it() {
         assert!(story.error.is_some() || story.end != InflateEnd::Whole);
         assert!(story.output.starts_with(&intact), "{position}");
         for size in [1, 17, 1400, 70_000] {
-            assert_eq!(
-                tell(GZIP, NO_LIMIT, damaged.chunks(size)),
-                story,
-                "{position} {size}"
-            );
+            assert_eq!(tell(GZIP, NO_LIMIT, damaged.chunks(size)), story, "{position} {size}");
         }
     }
     // The reserved block type, after each flush.
@@ -573,20 +440,14 @@ fn e13_damage_takes_nothing_with_it() {
         encoder.write_all(&text[..at]).unwrap();
         encoder.flush().unwrap();
         let body = [encoder.get_ref(), &[0x07][..]].concat();
-        assert_eq!(
-            told_alike(DEFLATE, NO_LIMIT, &body),
-            Story::corrupt(&text[..at]),
-            "{at}"
-        );
+        assert_eq!(told_alike(DEFLATE, NO_LIMIT, &body), Story::corrupt(&text[..at]), "{at}");
     }
 }
 
 /// E13, D9: the same where a chunk ended inside a window and the damage lies in the next one.
 #[test]
 fn e13_damage_in_the_next_window_takes_nothing_with_it() {
-    let text: Vec<u8> = (0..100_000u32)
-        .flat_map(|line| format!("data: {line}\n\n").into_bytes())
-        .collect();
+    let text: Vec<u8> = (0..100_000u32).flat_map(|line| format!("data: {line}\n\n").into_bytes()).collect();
     for first in [1, 1000, 20_000, 32_767] {
         for second in [100, 32_768, 40_000, 60_000, 65_000] {
             let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
@@ -599,16 +460,8 @@ fn e13_damage_in_the_next_window_takes_nothing_with_it() {
             let body = [encoder.get_ref(), &[0x07][..]].concat();
             let (left, right) = body.split_at(edge);
             let expected = Story::corrupt(&text[..first + second]);
-            assert_eq!(
-                tell(DEFLATE, NO_LIMIT, [left, right]),
-                expected,
-                "{first} {second}"
-            );
-            assert_eq!(
-                told_alike(DEFLATE, NO_LIMIT, &body),
-                expected,
-                "{first} {second}"
-            );
+            assert_eq!(tell(DEFLATE, NO_LIMIT, [left, right]), expected, "{first} {second}");
+            assert_eq!(told_alike(DEFLATE, NO_LIMIT, &body), expected, "{first} {second}");
         }
     }
 }
@@ -626,28 +479,18 @@ fn e13_deflate_is_zlib_or_raw_told_by_the_first_bytes() {
         encoder.write_all(&text).unwrap();
         let raw = encoder.finish().unwrap();
         for (body, footer) in [(&zlib, 4), (&raw, 0)] {
-            assert_eq!(
-                told_alike(DEFLATE, NO_LIMIT, body),
-                Story::ended(&text, InflateEnd::Whole)
-            );
+            assert_eq!(told_alike(DEFLATE, NO_LIMIT, body), Story::ended(&text, InflateEnd::Whole));
             for cut in 1..body.len() {
                 let story = whole(DEFLATE, &body[..cut]);
                 assert_eq!(story.error, None);
                 assert!(text.starts_with(&story.output));
-                let end = if cut < body.len() - footer {
-                    InflateEnd::Short
-                } else {
-                    InflateEnd::FooterMissing
-                };
+                let end = if cut < body.len() - footer { InflateEnd::Short } else { InflateEnd::FooterMissing };
                 assert_eq!(story.end, end, "{level:?} {cut}");
             }
         }
     }
     // gzip under the name of deflate.
-    assert_eq!(
-        told_alike(DEFLATE, NO_LIMIT, &gzip(&text)),
-        Story::ended(&text, InflateEnd::Whole)
-    );
+    assert_eq!(told_alike(DEFLATE, NO_LIMIT, &gzip(&text)), Story::ended(&text, InflateEnd::Whole));
 }
 
 #[test]
@@ -655,10 +498,7 @@ fn e13_a_raw_stream_may_begin_like_zlib() {
     // A stored block whose padding bits are not zero: 0x08, then its length.
     let text = b"stored";
     let body = [&[0x08, 6, 0, 0xf9, 0xff][..], text, &raw(b"")].concat();
-    assert_eq!(
-        told_alike(DEFLATE, NO_LIMIT, &body),
-        Story::ended(text, InflateEnd::Whole)
-    );
+    assert_eq!(told_alike(DEFLATE, NO_LIMIT, &body), Story::ended(text, InflateEnd::Whole));
     assert_eq!(whole(DEFLATE, &body[..1]).end, InflateEnd::Short);
 }
 
@@ -668,11 +508,7 @@ fn e13_bad_deflate_bodies_are_corrupt() {
     // A dictionary nobody agreed on; the header's check made right again.
     dictionary[1] = 0x20 + (31 - (u16::from(dictionary[0]) * 256 + 0x20) % 31) as u8;
     for body in [dictionary, vec![0x1f, 0x00], vec![0x07], vec![0xff; 10]] {
-        assert_eq!(
-            told_alike(DEFLATE, NO_LIMIT, &body),
-            Story::corrupt(b""),
-            "{body:?}"
-        );
+        assert_eq!(told_alike(DEFLATE, NO_LIMIT, &body), Story::corrupt(b""), "{body:?}");
     }
 }
 
@@ -707,10 +543,7 @@ fn e13_a_bomb_stops_at_the_limit() {
             assert!(output.capacity() as u64 <= 2 * limit + 2 * INFLATE_PIECE as u64);
             // Input is read no further than one piece past the limit inflates from.
             let needed = (limit as usize + INFLATE_PIECE) / 1000 + 300;
-            assert!(
-                taken <= needed,
-                "limit {limit}: {taken} bytes taken, {needed} needed"
-            );
+            assert!(taken <= needed, "limit {limit}: {taken} bytes taken, {needed} needed");
         }
     }
 }
@@ -721,47 +554,25 @@ fn e13_a_body_as_large_as_the_limit_is_whole() {
     for size in [0, 1, 100, 32_767, 32_768, 32_769, 65_536, 70_000] {
         let text = long_text(size);
         let limit = size as u64;
-        for (coding, body) in [
-            (GZIP, gzip(&text)),
-            (DEFLATE, zlib(&text)),
-            (DEFLATE, raw(&text)),
-        ] {
-            assert_eq!(
-                told_alike(coding, limit, &body),
-                Story::ended(&text, InflateEnd::Whole)
-            );
+        for (coding, body) in [(GZIP, gzip(&text)), (DEFLATE, zlib(&text)), (DEFLATE, raw(&text))] {
+            assert_eq!(told_alike(coding, limit, &body), Story::ended(&text, InflateEnd::Whole));
             if size > 0 {
                 let story = told_alike(coding, limit - 1, &body);
-                assert_eq!(
-                    story.error,
-                    Some(CodingError::TooLarge { limit: limit - 1 })
-                );
+                assert_eq!(story.error, Some(CodingError::TooLarge { limit: limit - 1 }));
                 assert_eq!(story.output, text[..size - 1]);
             }
         }
         // Over several members.
         let two = [gzip(&text), gzip(b"x")].concat();
         assert_eq!(told_alike(GZIP, limit + 1, &two).error, None);
-        assert_eq!(
-            told_alike(GZIP, limit, &two).error,
-            Some(CodingError::TooLarge { limit })
-        );
+        assert_eq!(told_alike(GZIP, limit, &two).error, Some(CodingError::TooLarge { limit }));
     }
 }
 
 #[test]
 fn only_what_can_be_inflated_has_an_inflater() {
-    for coding in [
-        ContentCoding::Identity,
-        ContentCoding::Gzip,
-        ContentCoding::Deflate,
-        ContentCoding::Unsupported,
-    ] {
-        assert_eq!(
-            Inflater::new(coding, 1).is_some(),
-            can_inflate(coding),
-            "{coding:?}"
-        );
+    for coding in [ContentCoding::Identity, ContentCoding::Gzip, ContentCoding::Deflate, ContentCoding::Unsupported] {
+        assert_eq!(Inflater::new(coding, 1).is_some(), can_inflate(coding), "{coding:?}");
     }
 }
 
@@ -771,20 +582,14 @@ fn errors_and_debug_carry_sizes_and_nothing_of_the_body() {
     let last = body.len() - 1;
     body[last] ^= 1;
     let error = whole(GZIP, &body).error.unwrap();
-    assert_eq!(
-        error.to_string(),
-        "the coded body is corrupt after 6 inflated bytes"
-    );
+    assert_eq!(error.to_string(), "the coded body is corrupt after 6 inflated bytes");
     let error = tell(GZIP, 3, [&body[..]]).error.unwrap();
     assert_eq!(error.to_string(), "the body inflates to more than 3 bytes");
 
     let mut inflater = Inflater::new(GZIP, 100).unwrap();
     inflater.inflate(&mut &body[..], &mut Vec::new()).unwrap();
     let text = format!("{inflater:?}");
-    assert!(
-        text.contains("inflated_bytes: 6") && text.len() < 200,
-        "{text}"
-    );
+    assert!(text.contains("inflated_bytes: 6") && text.len() < 200, "{text}");
 }
 
 #[test]

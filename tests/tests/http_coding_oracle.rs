@@ -7,16 +7,10 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use mcp_sse_core::http::{ContentCoding, Inflater, Progress};
 
-const LENGTH_BASE: [usize; 29] = [
-    3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131,
-    163, 195, 227, 258,
-];
-const LENGTH_EXTRA: [u32; 29] = [
-    0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0,
-];
-const CODE_LENGTH_ORDER: [usize; 19] = [
-    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
-];
+const LENGTH_BASE: [usize; 29] =
+    [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
+const LENGTH_EXTRA: [u32; 29] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
+const CODE_LENGTH_ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 struct Bits<'a> {
     data: &'a [u8],
@@ -44,10 +38,7 @@ impl Bits<'_> {
         let (mut code, mut first) = (0, 0);
         for length in 1..=15 {
             code |= self.bit()?;
-            let mut with_length = lengths
-                .iter()
-                .enumerate()
-                .filter(|(_, have)| **have == length);
+            let mut with_length = lengths.iter().enumerate().filter(|(_, have)| **have == length);
             let count = with_length.clone().count();
             if code - first < count {
                 return with_length.nth(code - first).map(|(symbol, _)| symbol);
@@ -122,12 +113,7 @@ fn dynamic(bits: &mut Bits<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
     Some((lengths, distances))
 }
 
-fn coded(
-    bits: &mut Bits<'_>,
-    output: &mut Vec<u8>,
-    literals: &[usize],
-    distances: &[usize],
-) -> Option<()> {
+fn coded(bits: &mut Bits<'_>, output: &mut Vec<u8>, literals: &[usize], distances: &[usize]) -> Option<()> {
     loop {
         match bits.symbol(literals)? {
             256 => return Some(()),
@@ -136,11 +122,7 @@ fn coded(
                 let length = LENGTH_BASE[symbol - 257] + bits.number(LENGTH_EXTRA[symbol - 257])?;
                 let symbol = bits.symbol(distances)?;
                 let extra = (symbol as u32 / 2).saturating_sub(1);
-                let base = if symbol < 4 {
-                    symbol
-                } else {
-                    (2 + symbol % 2) << extra
-                };
+                let base = if symbol < 4 { symbol } else { (2 + symbol % 2) << extra };
                 let distance = base + 1 + bits.number(extra)?;
                 for _ in 0..length {
                     output.push(output[output.len() - distance]);
@@ -173,8 +155,7 @@ fn sample() -> Vec<u8> {
     for step in 0..24u32 {
         let noise = step.wrapping_mul(2_654_435_761);
         text.extend_from_slice(
-            format!("id: {step}\ndata: {{\"id\":{noise},\"text\":\"Grüße {noise:x}\"}}\n\n")
-                .as_bytes(),
+            format!("id: {step}\ndata: {{\"id\":{noise},\"text\":\"Grüße {noise:x}\"}}\n\n").as_bytes(),
         );
     }
     text
@@ -196,17 +177,8 @@ fn e13_every_prefix_gives_what_its_bits_determine() {
             assert_eq!(oracle(&body), (text.clone(), true));
             ours_by_bytes(&body, |cut, output| {
                 let (expected, _) = oracle(&body[..cut]);
-                assert!(
-                    output == expected,
-                    "level {level}, cut {cut}: {} of {}",
-                    output.len(),
-                    expected.len()
-                );
-                assert_eq!(
-                    ours(&body[..cut]).len(),
-                    expected.len(),
-                    "level {level}, cut {cut}"
-                );
+                assert!(output == expected, "level {level}, cut {cut}: {} of {}", output.len(), expected.len());
+                assert_eq!(ours(&body[..cut]).len(), expected.len(), "level {level}, cut {cut}");
             });
         }
     }

@@ -7,15 +7,9 @@ use mcp_sse_tests::fuzz::head::run;
 
 fn seeds() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/fuzz/head");
-    let mut paths: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let seeds: Vec<_> = paths
-        .into_iter()
-        .map(|path| fs::read(path).unwrap())
-        .collect();
+    let seeds: Vec<_> = paths.into_iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(seeds.len() >= 20, "{} seeds", seeds.len());
     seeds
 }
@@ -44,9 +38,7 @@ fn head_seeds_hold_with_changed_bytes() {
         for _ in 0..400 {
             let mut changed = seed.clone();
             for _ in 0..=state % 3 {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let position = (state >> 33) as usize % changed.len();
                 changed[position] = (state >> 20) as u8;
             }

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use mcp_sse_core::http::{
-    ContentCoding, HttpDate, MediaType, ProtocolVersion, ResponseHead, RetryAfter, accept_encoding,
-    can_inflate,
+    ContentCoding, HttpDate, MediaType, ProtocolVersion, ResponseHead, RetryAfter, accept_encoding, can_inflate,
 };
 
 fn head(headers: &[(&str, &str)]) -> ResponseHead {
@@ -13,11 +12,7 @@ fn head(headers: &[(&str, &str)]) -> ResponseHead {
 
 /// Every order of up to four headers says the same.
 fn in_every_order(headers: &[(&str, &str)], check: impl Fn(&ResponseHead)) {
-    fn walk<'a>(
-        rest: &[(&'a str, &'a str)],
-        chosen: &mut Vec<(&'a str, &'a str)>,
-        check: &impl Fn(&ResponseHead),
-    ) {
+    fn walk<'a>(rest: &[(&'a str, &'a str)], chosen: &mut Vec<(&'a str, &'a str)>, check: &impl Fn(&ResponseHead)) {
         if rest.is_empty() {
             check(&head(chosen));
         }
@@ -71,24 +66,12 @@ fn e24_media_type_is_told_by_its_essence() {
         ("text/event-stream", MediaType::EventStream),
         ("TEXT/Event-Stream", MediaType::EventStream),
         ("text/event-stream;charset=utf-8", MediaType::EventStream),
-        (
-            "text/event-stream ; charset=\"utf-8\"",
-            MediaType::EventStream,
-        ),
+        ("text/event-stream ; charset=\"utf-8\"", MediaType::EventStream),
         (" \ttext/event-stream\t ", MediaType::EventStream),
         ("text/event-stream;", MediaType::EventStream),
-        (
-            "text/event-stream; x=\"a, text/html\"",
-            MediaType::EventStream,
-        ),
-        (
-            "text/event-stream; x=\"a\\\", text/html\"",
-            MediaType::EventStream,
-        ),
-        (
-            "text/event-stream; x=\"never closed, text/html",
-            MediaType::EventStream,
-        ),
+        ("text/event-stream; x=\"a, text/html\"", MediaType::EventStream),
+        ("text/event-stream; x=\"a\\\", text/html\"", MediaType::EventStream),
+        ("text/event-stream; x=\"never closed, text/html", MediaType::EventStream),
         ("application/json", MediaType::Json),
         ("Application/JSON; charset=utf-8", MediaType::Json),
         ("text/json", MediaType::Json),
@@ -112,11 +95,7 @@ fn e24_media_type_is_told_by_its_essence() {
         (",,", MediaType::Missing),
         ("; charset=utf-8", MediaType::Missing),
     ] {
-        assert_eq!(
-            head(&[("CONTENT-type", value)]).media_type(),
-            expected,
-            "{value:?}"
-        );
+        assert_eq!(head(&[("CONTENT-type", value)]).media_type(), expected, "{value:?}");
     }
 }
 
@@ -125,18 +104,9 @@ fn e24_media_type_is_told_by_its_essence() {
 fn e24_of_several_media_types_the_last_valid_one_counts() {
     for (values, expected) in [
         (&["text/html", "application/json"][..], MediaType::Json),
-        (
-            &["application/json", "text/event-stream"],
-            MediaType::EventStream,
-        ),
-        (
-            &["text/event-stream, text/event-stream"],
-            MediaType::EventStream,
-        ),
-        (
-            &["text/html;x=\"a,b\", text/event-stream"],
-            MediaType::EventStream,
-        ),
+        (&["application/json", "text/event-stream"], MediaType::EventStream),
+        (&["text/event-stream, text/event-stream"], MediaType::EventStream),
+        (&["text/html;x=\"a,b\", text/event-stream"], MediaType::EventStream),
         (&["text/event-stream", "*/*"], MediaType::EventStream),
         (&["text/event-stream", "nonsense"], MediaType::EventStream),
         (&["nonsense", "text/event-stream"], MediaType::EventStream),
@@ -144,28 +114,19 @@ fn e24_of_several_media_types_the_last_valid_one_counts() {
         (&["text/event-stream,"], MediaType::EventStream),
         (&["", "nonsense"], MediaType::Other),
     ] {
-        let headers: Vec<_> = values
-            .iter()
-            .map(|value| ("content-type", *value))
-            .collect();
+        let headers: Vec<_> = values.iter().map(|value| ("content-type", *value)).collect();
         assert_eq!(head(&headers).media_type(), expected, "{values:?}");
     }
 }
 
 #[test]
 fn media_type_text_is_bounded_and_printable() {
-    assert_eq!(
-        head(&[("content-type", "Text/HTML; x=1")]).media_type_text(),
-        Some("Text/HTML")
-    );
+    assert_eq!(head(&[("content-type", "Text/HTML; x=1")]).media_type_text(), Some("Text/HTML"));
 
     let mut hostile = ResponseHead::new(200);
     hostile.header("Content-Type", b"a\x1b[31m\r\n\0\xff\\b");
     assert_eq!(hostile.media_type(), MediaType::Other);
-    assert_eq!(
-        hostile.media_type_text(),
-        Some("a\\x1b[31m\\r\\n\\x00\\xff\\\\b")
-    );
+    assert_eq!(hostile.media_type_text(), Some("a\\x1b[31m\\r\\n\\x00\\xff\\\\b"));
 
     let long = "x".repeat(10_000);
     let head = head(&[("content-type", &long)]);
@@ -178,10 +139,7 @@ fn media_type_text_is_bounded_and_printable() {
 fn essence_can_be_classified_alone() {
     assert_eq!(MediaType::from_essence(""), MediaType::Missing);
     assert_eq!(MediaType::from_essence("application/json"), MediaType::Json);
-    assert_eq!(
-        MediaType::from_essence("text/event-stream; charset=utf-8"),
-        MediaType::Other
-    );
+    assert_eq!(MediaType::from_essence("text/event-stream; charset=utf-8"), MediaType::Other);
 }
 
 #[test]
@@ -211,10 +169,7 @@ fn content_coding_is_one_list_over_all_headers() {
         (&["br, gzip"], ContentCoding::Unsupported),
         (&["gzip", "identity", "br"], ContentCoding::Unsupported),
     ] {
-        let headers: Vec<_> = values
-            .iter()
-            .map(|value| ("Content-Encoding", *value))
-            .collect();
+        let headers: Vec<_> = values.iter().map(|value| ("Content-Encoding", *value)).collect();
         assert_eq!(head(&headers).content_coding(), expected, "{values:?}");
     }
 }
@@ -257,17 +212,10 @@ fn content_length_is_digits_that_agree() {
         (&["42.0"], None),
         (&["४२"], None),
     ] {
-        let headers: Vec<_> = values
-            .iter()
-            .map(|value| ("content-length", *value))
-            .collect();
+        let headers: Vec<_> = values.iter().map(|value| ("content-length", *value)).collect();
         let head = head(&headers);
         assert_eq!(head.content_length(), expected, "{values:?}");
-        assert_eq!(
-            head.has_invalid_content_length(),
-            expected.is_none(),
-            "{values:?}"
-        );
+        assert_eq!(head.has_invalid_content_length(), expected.is_none(), "{values:?}");
     }
 }
 
@@ -287,55 +235,31 @@ fn f13_retry_after_in_seconds() {
         ("soon", None),
     ] {
         let head = head(&[("Retry-After", value)]);
-        assert_eq!(
-            head.retry_after(),
-            expected.map(RetryAfter::Seconds),
-            "{value:?}"
-        );
-        let delay = head
-            .retry_after()
-            .and_then(|retry_after| retry_after.delay());
+        assert_eq!(head.retry_after(), expected.map(RetryAfter::Seconds), "{value:?}");
+        let delay = head.retry_after().and_then(|retry_after| retry_after.delay());
         assert_eq!(delay, expected.map(Duration::from_secs), "{value:?}");
     }
 }
 
 #[test]
 fn f13_retry_after_date_is_held_against_the_servers_own_clock() {
-    for value in [
-        "Sun, 06 Nov 1994 08:50:37 GMT",
-        "Sunday, 06-Nov-94 08:50:37 GMT",
-        "Sun Nov  6 08:50:37 1994",
-    ] {
-        in_every_order(
-            &[
-                ("retry-after", value),
-                ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
-                ("x", "y"),
-            ],
-            |head| {
-                let retry_after = head.retry_after().unwrap();
-                assert_eq!(
-                    retry_after.delay(),
-                    Some(Duration::from_secs(60)),
-                    "{value}"
-                );
-                let RetryAfter::At { date, server_time } = retry_after else {
-                    panic!("{retry_after:?}");
-                };
-                assert_eq!(date.unix_seconds(), 784_111_837);
-                assert_eq!(server_time.map(HttpDate::unix_seconds), Some(784_111_777));
-                assert_eq!(head.date(), server_time);
-            },
-        );
+    for value in ["Sun, 06 Nov 1994 08:50:37 GMT", "Sunday, 06-Nov-94 08:50:37 GMT", "Sun Nov  6 08:50:37 1994"] {
+        in_every_order(&[("retry-after", value), ("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("x", "y")], |head| {
+            let retry_after = head.retry_after().unwrap();
+            assert_eq!(retry_after.delay(), Some(Duration::from_secs(60)), "{value}");
+            let RetryAfter::At { date, server_time } = retry_after else {
+                panic!("{retry_after:?}");
+            };
+            assert_eq!(date.unix_seconds(), 784_111_837);
+            assert_eq!(server_time.map(HttpDate::unix_seconds), Some(784_111_777));
+            assert_eq!(head.date(), server_time);
+        });
     }
 }
 
 #[test]
 fn f13_retry_after_date_in_the_past_is_no_wait() {
-    let head = head(&[
-        ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
-        ("retry-after", "Sun, 06 Nov 1994 08:49:36 GMT"),
-    ]);
+    let head = head(&[("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:49:36 GMT")]);
     assert_eq!(head.retry_after().unwrap().delay(), Some(Duration::ZERO));
 }
 
@@ -345,49 +269,30 @@ fn f13_retry_after_date_without_a_server_clock_gives_no_delay() {
         let mut headers = date.to_vec();
         headers.push(("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"));
         let head = head(&headers);
-        assert!(matches!(
-            head.retry_after(),
-            Some(RetryAfter::At {
-                server_time: None,
-                ..
-            })
-        ));
+        assert!(matches!(head.retry_after(), Some(RetryAfter::At { server_time: None, .. })));
         assert_eq!(head.retry_after().unwrap().delay(), None);
     }
 }
 
 #[test]
 fn f13_the_first_valid_retry_after_counts() {
-    let head = head(&[
-        ("retry-after", "soon"),
-        ("retry-after", "5"),
-        ("retry-after", "9"),
-    ]);
+    let head = head(&[("retry-after", "soon"), ("retry-after", "5"), ("retry-after", "9")]);
     assert_eq!(head.retry_after(), Some(RetryAfter::Seconds(5)));
 }
 
 #[test]
 fn challenges_are_kept_in_order_and_bounded() {
     let headers = [
-        (
-            "WWW-Authenticate",
-            "Bearer resource_metadata=\"https://a.example/x\"",
-        ),
+        ("WWW-Authenticate", "Bearer resource_metadata=\"https://a.example/x\""),
         ("www-authenticate", "Basic realm=\"b\""),
     ];
     assert_eq!(
         head(&headers).www_authenticate(),
-        [
-            "Bearer resource_metadata=\"https://a.example/x\"",
-            "Basic realm=\"b\""
-        ]
+        ["Bearer resource_metadata=\"https://a.example/x\"", "Basic realm=\"b\""]
     );
 
     let many = vec![("www-authenticate", "Basic"); 1000];
-    assert_eq!(
-        head(&many).www_authenticate().len(),
-        ResponseHead::MAX_CHALLENGES
-    );
+    assert_eq!(head(&many).www_authenticate().len(), ResponseHead::MAX_CHALLENGES);
 
     // The one that does not fit is left out, a later one that does is kept.
     let (big, huge) = ("x".repeat(8000), "y".repeat(8193));
@@ -401,23 +306,14 @@ fn challenges_are_kept_in_order_and_bounded() {
     assert_eq!(head_of_big.www_authenticate(), [big.as_str(), "Basic"]);
 
     let exact = "z".repeat(ResponseHead::MAX_CHALLENGE_BYTES);
-    assert_eq!(
-        head(&[("www-authenticate", &exact)]).www_authenticate(),
-        [exact.as_str()]
-    );
+    assert_eq!(head(&[("www-authenticate", &exact)]).www_authenticate(), [exact.as_str()]);
 }
 
 #[test]
 fn challenges_hold_no_control_characters_and_stay_bounded_when_decoded() {
     let mut hostile = ResponseHead::new(401);
-    hostile.header(
-        "www-authenticate",
-        b"Bearer a\r\nX: y\0\x1b[0m\xffz\xc2\x85",
-    );
-    assert_eq!(
-        hostile.www_authenticate(),
-        ["Bearer a  X: y  [0m\u{fffd}z "]
-    );
+    hostile.header("www-authenticate", b"Bearer a\r\nX: y\0\x1b[0m\xffz\xc2\x85");
+    assert_eq!(hostile.www_authenticate(), ["Bearer a  X: y  [0m\u{fffd}z "]);
 
     // Each byte would become three.
     let mut grown = ResponseHead::new(401);
@@ -432,33 +328,13 @@ fn session_id_is_visible_ascii_of_bounded_length() {
     for good in ["1", "7f3c-9a", visible.as_str(), long.as_str()] {
         assert_eq!(head(&[("mcp-session-ID", good)]).session_id(), Some(good));
     }
-    assert_eq!(
-        head(&[("mcp-session-id", " padded ")]).session_id(),
-        Some("padded")
-    );
+    assert_eq!(head(&[("mcp-session-id", " padded ")]).session_id(), Some("padded"));
     let too_long = "s".repeat(1025);
-    for bad in [
-        "",
-        "a b",
-        "a\tb",
-        "ä",
-        "a\u{7f}",
-        "a\0b",
-        "a\nb",
-        too_long.as_str(),
-    ] {
-        assert_eq!(
-            head(&[("mcp-session-id", bad)]).session_id(),
-            None,
-            "{bad:?}"
-        );
+    for bad in ["", "a b", "a\tb", "ä", "a\u{7f}", "a\0b", "a\nb", too_long.as_str()] {
+        assert_eq!(head(&[("mcp-session-id", bad)]).session_id(), None, "{bad:?}");
     }
     // The first valid one stands.
-    let twice = head(&[
-        ("mcp-session-id", "a b"),
-        ("mcp-session-id", "c"),
-        ("mcp-session-id", "d"),
-    ]);
+    let twice = head(&[("mcp-session-id", "a b"), ("mcp-session-id", "c"), ("mcp-session-id", "d")]);
     assert_eq!(twice.session_id(), Some("c"));
 }
 
@@ -472,16 +348,8 @@ fn location_is_printable_text_of_bounded_length() {
     for bad in ["", "/a\r\nb", "/a\tb", "/a\0", too_long.as_str()] {
         assert_eq!(head(&[("location", bad)]).location(), None, "{bad:?}");
     }
-    assert_eq!(
-        ResponseHead::new(307)
-            .header("location", b"/\xff")
-            .location(),
-        None
-    );
-    assert_eq!(
-        head(&[("location", "/a"), ("location", "/b")]).location(),
-        Some("/a")
-    );
+    assert_eq!(ResponseHead::new(307).header("location", b"/\xff").location(), None);
+    assert_eq!(head(&[("location", "/a"), ("location", "/b")]).location(), Some("/a"));
 }
 
 #[test]
@@ -489,26 +357,14 @@ fn protocol_version_is_read_if_it_can_be_one() {
     let version = head(&[("mcp-protocol-version", "2025-06-18")]).protocol_version();
     assert_eq!(version, Some(ProtocolVersion::V2025_06_18));
     for bad in ["", "2", "2025-06-19", "DRAFT-2026-v1"] {
-        assert_eq!(
-            head(&[("mcp-protocol-version", bad)]).protocol_version(),
-            None,
-            "{bad:?}"
-        );
+        assert_eq!(head(&[("mcp-protocol-version", bad)]).protocol_version(), None, "{bad:?}");
     }
 }
 
 #[test]
 fn unknown_headers_and_names_that_are_none_change_nothing() {
     let mut head = ResponseHead::new(200);
-    for name in [
-        "",
-        "content-type ",
-        " content-type",
-        "content-type:",
-        "x-content-type",
-        "ſet",
-        "\0",
-    ] {
+    for name in ["", "content-type ", " content-type", "content-type:", "x-content-type", "ſet", "\0"] {
         head.header(name, b"text/event-stream");
     }
     assert_eq!(head, ResponseHead::new(200));
@@ -516,10 +372,7 @@ fn unknown_headers_and_names_that_are_none_change_nothing() {
 
 #[test]
 fn debug_shows_no_session_id() {
-    let head = head(&[
-        ("mcp-session-id", "secret-7f3c"),
-        ("content-type", "text/html"),
-    ]);
+    let head = head(&[("mcp-session-id", "secret-7f3c"), ("content-type", "text/html")]);
     let text = format!("{head:?}");
     assert!(!text.contains("secret"), "{text}");
     assert!(text.contains("session_id_bytes: Some(11)"), "{text}");

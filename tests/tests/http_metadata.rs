@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use mcp_sse_core::http::{
-    LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX, MCP_PROTOCOL_VERSION, MCP_SESSION_ID,
-    ValueError, decode_value, encode_value, is_field_value, is_reserved, is_token, name_source,
+    LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, ValueError,
+    decode_value, encode_value, is_field_value, is_reserved, is_token, name_source,
 };
 
 /// The tables "Encoding examples" of the 2026-07-28 transport page and "Value Encoding Edge Cases" of SEP-2243.
@@ -27,14 +27,8 @@ const ENCODED: [(&str, &str); 20] = [
     ("\tindented", "=?base64?CWluZGVudGVk?="),
     ("", ""),
     ("my-tool-name", "my-tool-name"),
-    (
-        "file:///path/to/file%20name.txt",
-        "file:///path/to/file%20name.txt",
-    ),
-    (
-        "https://example.com/resource?id=123",
-        "https://example.com/resource?id=123",
-    ),
+    ("file:///path/to/file%20name.txt", "file:///path/to/file%20name.txt"),
+    ("https://example.com/resource?id=123", "https://example.com/resource?id=123"),
 ];
 
 #[test]
@@ -47,36 +41,11 @@ fn the_specifications_tables_hold_in_both_directions() {
 
 #[test]
 fn what_stays_plain_is_borrowed() {
-    for plain in [
-        "a",
-        "a\tb",
-        "=?base64?",
-        "?=",
-        "=?base64?x",
-        "=?BASE64?x?=",
-        "x=?base64?x?=",
-        "~!\"\\",
-    ] {
-        assert!(
-            matches!(encode_value(plain), Cow::Borrowed(same) if same == plain),
-            "{plain:?}"
-        );
-        assert!(
-            matches!(decode_value(plain), Ok(Cow::Borrowed(same)) if same == plain),
-            "{plain:?}"
-        );
+    for plain in ["a", "a\tb", "=?base64?", "?=", "=?base64?x", "=?BASE64?x?=", "x=?base64?x?=", "~!\"\\"] {
+        assert!(matches!(encode_value(plain), Cow::Borrowed(same) if same == plain), "{plain:?}");
+        assert!(matches!(decode_value(plain), Ok(Cow::Borrowed(same)) if same == plain), "{plain:?}");
     }
-    for coded in [
-        "a\u{7f}",
-        "a\0",
-        "\u{80}",
-        "a\t",
-        " ",
-        "\t",
-        "=?base64??=",
-        "=?base64?=",
-        "\u{feff}",
-    ] {
+    for coded in ["a\u{7f}", "a\0", "\u{80}", "a\t", " ", "\t", "=?base64??=", "=?base64?=", "\u{feff}"] {
         assert!(matches!(encode_value(coded), Cow::Owned(_)), "{coded:?}");
     }
 }
@@ -85,10 +54,7 @@ fn what_stays_plain_is_borrowed() {
 #[test]
 fn s2_the_sentinel_is_decoded_strictly() {
     assert_eq!(decode_value("=?base64?SGVsbG8=?=").as_deref(), Ok("Hello"));
-    assert_eq!(
-        decode_value(" =?base64?SGVsbG8=?=\t").as_deref(),
-        Ok("Hello")
-    );
+    assert_eq!(decode_value(" =?base64?SGVsbG8=?=\t").as_deref(), Ok("Hello"));
     assert_eq!(decode_value("=?base64??=").as_deref(), Ok(""));
     for broken in [
         "=?base64?SGVsbG8?=",
@@ -102,26 +68,12 @@ fn s2_the_sentinel_is_decoded_strictly() {
         assert_eq!(decode_value(broken), Err(ValueError::Base64), "{broken}");
     }
     assert_eq!(decode_value("=?base64?//79?="), Err(ValueError::Utf8));
-    for literal in [
-        "SGVsbG8=",
-        "=?base64?SGVsbG8=",
-        "=?BASE64?SGVsbG8=?=",
-        "=?base64?=",
-    ] {
+    for literal in ["SGVsbG8=", "=?base64?SGVsbG8=", "=?BASE64?SGVsbG8=?=", "=?base64?="] {
         assert_eq!(decode_value(literal).as_deref(), Ok(literal));
     }
-    assert_eq!(
-        decode_value("  ab\u{1}"),
-        Err(ValueError::Character { position: 2 })
-    );
-    assert_eq!(
-        decode_value("ä"),
-        Err(ValueError::Character { position: 0 })
-    );
-    assert_eq!(
-        decode_value("a\r\nb"),
-        Err(ValueError::Character { position: 1 })
-    );
+    assert_eq!(decode_value("  ab\u{1}"), Err(ValueError::Character { position: 2 }));
+    assert_eq!(decode_value("ä"), Err(ValueError::Character { position: 0 }));
+    assert_eq!(decode_value("a\r\nb"), Err(ValueError::Character { position: 1 }));
 }
 
 #[test]
@@ -170,16 +122,10 @@ fn decoding_undoes_encoding_for_any_text() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for _ in 0..50_000 {
         let length = random.below(8);
-        let value: String = (0..length)
-            .map(|_| PIECES[random.below(PIECES.len())])
-            .collect();
+        let value: String = (0..length).map(|_| PIECES[random.below(PIECES.len())]).collect();
         let encoded = encode_value(&value);
         assert!(is_field_value(&encoded), "{value:?} -> {encoded:?}");
-        assert_eq!(
-            decode_value(&encoded).as_deref(),
-            Ok(value.as_str()),
-            "{encoded:?}"
-        );
+        assert_eq!(decode_value(&encoded).as_deref(), Ok(value.as_str()), "{encoded:?}");
     }
     for character in '\0'..='\u{fff}' {
         for value in [format!("{character}"), format!("a{character}b")] {
@@ -195,13 +141,7 @@ fn names_come_from_the_parameter_the_method_has() {
     assert_eq!(name_source("tools/call"), Some("name"));
     assert_eq!(name_source("prompts/get"), Some("name"));
     assert_eq!(name_source("resources/read"), Some("uri"));
-    for method in [
-        "",
-        "tools/list",
-        "TOOLS/CALL",
-        "resources/subscribe",
-        "initialize",
-    ] {
+    for method in ["", "tools/list", "TOOLS/CALL", "resources/subscribe", "initialize"] {
         assert_eq!(name_source(method), None, "{method}");
     }
 }
@@ -223,20 +163,7 @@ fn field_values_cannot_forge_a_line() {
     for good in ["", "a", "a b", "a\tb", "Bearer x.y-z", "\"quoted\\\"\""] {
         assert!(is_field_value(good), "{good:?}");
     }
-    for bad in [
-        " a",
-        "a ",
-        "\ta",
-        "a\t",
-        " ",
-        "a\nb",
-        "a\rb",
-        "a\r\nX: y",
-        "a\0",
-        "a\u{7f}",
-        "ä",
-        "\u{85}",
-    ] {
+    for bad in [" a", "a ", "\ta", "a\t", " ", "a\nb", "a\rb", "a\r\nX: y", "a\0", "a\u{7f}", "ä", "\u{85}"] {
         assert!(!is_field_value(bad), "{bad:?}");
     }
 }

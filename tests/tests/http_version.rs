@@ -4,13 +4,7 @@ use mcp_sse_core::http::{Era, ProtocolVersion};
 
 #[test]
 fn the_five_dates_parse_print_and_stand_in_order() {
-    let dates = [
-        "2024-11-05",
-        "2025-03-26",
-        "2025-06-18",
-        "2025-11-25",
-        "2026-07-28",
-    ];
+    let dates = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
     for (text, known) in dates.into_iter().zip(ProtocolVersion::KNOWN) {
         let version: ProtocolVersion = text.parse().unwrap();
         assert_eq!(version, known);
@@ -25,13 +19,7 @@ fn the_five_dates_parse_print_and_stand_in_order() {
 
 #[test]
 fn later_dates_are_versions_if_they_are_days() {
-    for later in [
-        "2026-07-29",
-        "2026-12-31",
-        "2028-02-29",
-        "2100-01-01",
-        "9999-12-31",
-    ] {
+    for later in ["2026-07-29", "2026-12-31", "2028-02-29", "2100-01-01", "9999-12-31"] {
         let version: ProtocolVersion = later.parse().unwrap();
         assert_eq!(version.as_str(), later);
         assert!(version > ProtocolVersion::LATEST);
@@ -77,29 +65,12 @@ fn anything_else_is_no_version() {
 #[test]
 fn eras_follow_the_date() {
     let eras = ProtocolVersion::KNOWN.map(ProtocolVersion::era);
-    assert_eq!(
-        eras,
-        [
-            Era::HttpSse,
-            Era::Legacy,
-            Era::Legacy,
-            Era::Legacy,
-            Era::Modern
-        ]
-    );
+    assert_eq!(eras, [Era::HttpSse, Era::Legacy, Era::Legacy, Era::Legacy, Era::Modern]);
 }
 
 #[test]
 fn e25_arrays_are_allowed_in_one_revision_only() {
-    let allowing: Vec<_> = ProtocolVersion::KNOWN
-        .into_iter()
-        .filter(|version| version.allows_arrays())
-        .collect();
+    let allowing: Vec<_> = ProtocolVersion::KNOWN.into_iter().filter(|version| version.allows_arrays()).collect();
     assert_eq!(allowing, [ProtocolVersion::V2025_03_26]);
-    assert!(
-        !"2027-01-01"
-            .parse::<ProtocolVersion>()
-            .unwrap()
-            .allows_arrays()
-    );
+    assert!(!"2027-01-01".parse::<ProtocolVersion>().unwrap().allows_arrays());
 }

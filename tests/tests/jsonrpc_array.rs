@@ -3,33 +3,18 @@
 use mcp_sse_core::jsonrpc::{ArrayCursor, Id, ReadError, read, read_array};
 
 fn elements(text: &str) -> Vec<&str> {
-    read_array(text)
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
-        .collect()
+    read_array(text).unwrap_or_else(|error| panic!("{text}: {error}")).collect()
 }
 
 #[test]
 fn e25_each_element_comes_raw_and_in_order() {
-    let text =
-        " [ {\"id\":1,\"result\":[1,{}]} ,{\"method\":\"a\"}\r\n,7, -1e5 ,\"],[\",null,[ ],true ] ";
+    let text = " [ {\"id\":1,\"result\":[1,{}]} ,{\"method\":\"a\"}\r\n,7, -1e5 ,\"],[\",null,[ ],true ] ";
     assert_eq!(
         elements(text),
-        [
-            "{\"id\":1,\"result\":[1,{}]}",
-            "{\"method\":\"a\"}",
-            "7",
-            "-1e5",
-            "\"],[\"",
-            "null",
-            "[ ]",
-            "true"
-        ]
+        ["{\"id\":1,\"result\":[1,{}]}", "{\"method\":\"a\"}", "7", "-1e5", "\"],[\"", "null", "[ ]", "true"]
     );
     assert_eq!(read(elements(text)[0]).unwrap().id(), Some(&Id::from(1)));
-    assert_eq!(
-        read(elements(text)[2]),
-        Err(ReadError::NotAnObject { position: 0 })
-    );
+    assert_eq!(read(elements(text)[2]), Err(ReadError::NotAnObject { position: 0 }));
 }
 
 #[test]
@@ -53,10 +38,7 @@ fn the_whole_text_is_checked_before_the_first_element() {
         ("x", 0, false),
         ("{\"a\":", 5, true),
     ] {
-        let expected = ReadError::Syntax {
-            position,
-            incomplete,
-        };
+        let expected = ReadError::Syntax { position, incomplete };
         assert_eq!(read_array(text).err(), Some(expected), "{text}");
     }
 }
@@ -89,21 +71,11 @@ fn a_cursor_walks_a_text_that_is_owned_elsewhere() {
 
 #[test]
 fn a_cursor_on_another_text_does_not_panic_and_ends() {
-    for other in [
-        "",
-        "[",
-        "é€😀é€😀",
-        "[[[[[[[[[",
-        "{}}}}}}}}",
-        ",,,,,,,,,,,",
-        "[1,2,3,4,5,6,7]",
-        "\"\"\"\"\"\"\"\"",
-    ] {
+    for other in ["", "[", "é€😀é€😀", "[[[[[[[[[", "{}}}}}}}}", ",,,,,,,,,,,", "[1,2,3,4,5,6,7]", "\"\"\"\"\"\"\"\""]
+    {
         let mut cursor = ArrayCursor::new("[1,2,3]").unwrap();
         cursor.next_element("[1,2,3]");
-        let taken = core::iter::from_fn(|| cursor.next_element(other))
-            .take(100)
-            .count();
+        let taken = core::iter::from_fn(|| cursor.next_element(other)).take(100).count();
         assert!(taken < 10, "{other}");
     }
 }

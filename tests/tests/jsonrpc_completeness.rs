@@ -34,11 +34,7 @@ const TEXTS: &[&str] = &[
 fn a_value_with_white_space_around_it_is_whole() {
     for text in TEXTS {
         assert_eq!(check(text), Completeness::Whole, "{text}");
-        assert_eq!(
-            check(&format!(" \t\r\n{text} \t\r\n")),
-            Completeness::Whole,
-            "{text}"
-        );
+        assert_eq!(check(&format!(" \t\r\n{text} \t\r\n")), Completeness::Whole, "{text}");
         assert!(is_json(text), "{text}");
     }
 }
@@ -49,18 +45,10 @@ fn e9_every_cut_of_a_value_is_a_prefix_of_it() {
         for cut in 0..text.len() {
             let begun = &text.as_bytes()[..cut];
             let is_value = core::str::from_utf8(begun).is_ok_and(is_json);
-            let expected = if is_value {
-                Completeness::Whole
-            } else {
-                Completeness::Prefix
-            };
+            let expected = if is_value { Completeness::Whole } else { Completeness::Prefix };
             assert_eq!(check_bytes(begun), expected, "{text} cut at {cut}");
             // Only a bare number, or the white space after a value, leaves something whole behind.
-            assert!(
-                !is_value
-                    || !text.trim().starts_with(['{', '[', '"'])
-                    || text[cut..].trim().is_empty()
-            );
+            assert!(!is_value || !text.trim().starts_with(['{', '[', '"']) || text[cut..].trim().is_empty());
         }
     }
 }
@@ -91,10 +79,7 @@ fn e10_a_bad_byte_is_told_at_its_place_or_before() {
 fn e10_the_position_is_the_first_byte_that_cannot_stand_there() {
     for text in TEXTS {
         for at in 0..=text.len() {
-            for bad in [
-                "x", "\"", "\\", "]", "}", ":", ",", "-", "0", ".", "e", "+", "{", "\n", "/", "'",
-                "é",
-            ] {
+            for bad in ["x", "\"", "\\", "]", "}", ":", ",", "-", "0", ".", "e", "+", "{", "\n", "/", "'", "é"] {
                 let Some((head, tail)) = text.split_at_checked(at) else {
                     continue;
                 };
@@ -103,15 +88,9 @@ fn e10_the_position_is_the_first_byte_that_cannot_stand_there() {
                     continue;
                 };
                 let before = &spoilt[..position];
-                assert!(
-                    is_json(before) || can_be_completed(before),
-                    "{spoilt} at {position}"
-                );
+                assert!(is_json(before) || can_be_completed(before), "{spoilt} at {position}");
                 let through: String = spoilt[position..].chars().take(1).collect();
-                assert!(
-                    !can_be_completed(&format!("{before}{through}")),
-                    "{spoilt} at {position}"
-                );
+                assert!(!can_be_completed(&format!("{before}{through}")), "{spoilt} at {position}");
             }
         }
     }
@@ -246,19 +225,11 @@ fn a_cut_character_is_a_cut_only_within_a_string() {
 /// Every string over a small alphabet, against serde_json and the search for a completion.
 #[test]
 fn e10_short_texts_are_judged_exactly() {
-    const ALPHABET: &[char] = &[
-        '{', '}', '[', ']', '"', ':', ',', '0', '1', '-', '.', 'e', '\\', 'u', 't', ' ',
-    ];
+    const ALPHABET: &[char] = &['{', '}', '[', ']', '"', ':', ',', '0', '1', '-', '.', 'e', '\\', 'u', 't', ' '];
     let mut texts = vec![String::new()];
     for _ in 0..4 {
-        let longer: Vec<String> = texts
-            .iter()
-            .flat_map(|text| {
-                ALPHABET
-                    .iter()
-                    .map(move |character| format!("{text}{character}"))
-            })
-            .collect();
+        let longer: Vec<String> =
+            texts.iter().flat_map(|text| ALPHABET.iter().map(move |character| format!("{text}{character}"))).collect();
         for text in &longer {
             let expected = match (is_json(text), can_be_completed(text)) {
                 (true, _) => 0,
@@ -273,10 +244,7 @@ fn e10_short_texts_are_judged_exactly() {
             assert_eq!(told, expected, "{text:?}");
         }
         // What nothing can mend needs no growing.
-        texts = longer
-            .into_iter()
-            .filter(|text| !matches!(check(text), Completeness::Invalid { .. }))
-            .collect();
+        texts = longer.into_iter().filter(|text| !matches!(check(text), Completeness::Invalid { .. })).collect();
     }
     assert!(texts.len() > 100);
 }

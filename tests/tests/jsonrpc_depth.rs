@@ -28,11 +28,7 @@ fn deep_results_are_handed_over() {
 fn deep_params_are_handed_over() {
     let deep = arrays();
     let text = format!(r#"{{"id":1,"method":"m","params":{deep}}}"#);
-    let Ok(Envelope::Request {
-        params: Some(params),
-        ..
-    }) = read(&text)
-    else {
+    let Ok(Envelope::Request { params: Some(params), .. }) = read(&text) else {
         panic!("a request");
     };
     assert!(params == deep);
@@ -50,43 +46,24 @@ fn deep_data_of_an_error_are_handed_over() {
 
 #[test]
 fn deep_unknown_members_are_passed_over() {
-    let text = format!(
-        r#"{{"x":{},"id":1,"result":2,"error ":{}}}"#,
-        arrays(),
-        objects()
-    );
-    assert!(matches!(
-        read(&text),
-        Ok(Envelope::Result { result: "2", .. })
-    ));
+    let text = format!(r#"{{"x":{},"id":1,"result":2,"error ":{}}}"#, arrays(), objects());
+    assert!(matches!(read(&text), Ok(Envelope::Result { result: "2", .. })));
 }
 
 #[test]
 fn deep_values_of_the_wrong_type_are_told() {
     for member in ["id", "method", "jsonrpc", "error"] {
         let text = format!(r#"{{"{member}":{}}}"#, arrays());
-        assert!(
-            matches!(read(&text), Err(ReadError::Malformed { .. })),
-            "{member}"
-        );
+        assert!(matches!(read(&text), Err(ReadError::Malformed { .. })), "{member}");
     }
 }
 
 #[test]
 fn deep_values_that_were_cut_are_prefixes() {
     let opened = "[".repeat(LEVELS);
-    for head in [
-        r#"{"id":1,"result":"#,
-        r#"{"method":"m","params":"#,
-        r#"{"error":{"data":"#,
-        r#"{"x":"#,
-        "",
-    ] {
+    for head in [r#"{"id":1,"result":"#, r#"{"method":"m","params":"#, r#"{"error":{"data":"#, r#"{"x":"#, ""] {
         let text = format!("{head}{opened}");
-        let expected = ReadError::Syntax {
-            position: text.len(),
-            incomplete: true,
-        };
+        let expected = ReadError::Syntax { position: text.len(), incomplete: true };
         assert_eq!(read(&text), Err(expected));
     }
 }
@@ -96,13 +73,7 @@ fn deep_values_closed_wrongly_are_told_where() {
     let head = r#"{"id":1,"result":"#;
     let text = format!("{head}{}{}}}", "[".repeat(LEVELS), "]".repeat(LEVELS - 1));
     let position = text.len() - 1;
-    assert_eq!(
-        read(&text),
-        Err(ReadError::Syntax {
-            position,
-            incomplete: false
-        })
-    );
+    assert_eq!(read(&text), Err(ReadError::Syntax { position, incomplete: false }));
 }
 
 #[test]

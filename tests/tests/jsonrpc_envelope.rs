@@ -19,16 +19,10 @@ fn error(text: &str) -> (Option<Id>, ErrorObject<'_>) {
 #[test]
 fn a_request_has_a_method_and_an_id() {
     let text = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name" : "x"}}"#;
-    let Ok(Envelope::Request {
-        id, method, params, ..
-    }) = read(text)
-    else {
+    let Ok(Envelope::Request { id, method, params, .. }) = read(text) else {
         panic!("a request");
     };
-    assert_eq!(
-        (id, &*method, params),
-        (Id::from("a"), "tools/call", Some(r#"{"name" : "x"}"#))
-    );
+    assert_eq!((id, &*method, params), (Id::from("a"), "tools/call", Some(r#"{"name" : "x"}"#)));
 }
 
 #[test]
@@ -61,16 +55,7 @@ fn params_of_any_type_are_handed_over() {
 
 #[test]
 fn a_result_may_be_any_value() {
-    for raw in [
-        "null",
-        "false",
-        "0",
-        "-0.0e-0",
-        "\"\"",
-        "[ ]",
-        "{\"a\" :\t1}",
-        r#""\ud800""#,
-    ] {
+    for raw in ["null", "false", "0", "-0.0e-0", "\"\"", "[ ]", "{\"a\" :\t1}", r#""\ud800""#] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{raw}}}"#);
         assert_eq!(result(&text), (Some(Id::from(1)), raw));
     }
@@ -78,29 +63,17 @@ fn a_result_may_be_any_value() {
 
 #[test]
 fn an_error_has_code_message_and_perhaps_data() {
-    let (id, object) =
-        error(r#"{"id":1,"error":{"code":-32601,"message":"no \u0022such\u0022","data": null }}"#);
+    let (id, object) = error(r#"{"id":1,"error":{"code":-32601,"message":"no \u0022such\u0022","data": null }}"#);
     assert_eq!(id, Some(Id::from(1)));
-    assert_eq!(
-        (object.code, &*object.message, object.data),
-        (-32601, "no \"such\"", Some("null"))
-    );
+    assert_eq!((object.code, &*object.message, object.data), (-32601, "no \"such\"", Some("null")));
 
     let (id, object) = error(r#"{"error":{"message":"","x":[],"code":0}}"#);
-    assert_eq!(
-        (id, object.code, &*object.message, object.data),
-        (None, 0, "", None)
-    );
+    assert_eq!((id, object.code, &*object.message, object.data), (None, 0, "", None));
 }
 
 #[test]
 fn an_error_code_is_an_integer_however_it_is_written() {
-    for (raw, code) in [
-        ("-32600.0", -32600),
-        ("-326e2", -32600),
-        ("9223372036854775807", i64::MAX),
-        ("-0", 0),
-    ] {
+    for (raw, code) in [("-32600.0", -32600), ("-326e2", -32600), ("9223372036854775807", i64::MAX), ("-0", 0)] {
         let text = format!(r#"{{"error":{{"code":{raw},"message":""}}}}"#);
         assert_eq!(error(&text).1.code, code);
     }
@@ -114,11 +87,9 @@ fn an_error_message_that_is_no_text_is_still_told() {
 
 #[test]
 fn the_version_is_not_insisted_on() {
-    for text in [
-        r#"{"id":1,"result":2}"#,
-        r#"{"jsonrpc":"1.0","id":1,"result":2}"#,
-        r#"{"jsonrpc":"","id":1,"result":2}"#,
-    ] {
+    for text in
+        [r#"{"id":1,"result":2}"#, r#"{"jsonrpc":"1.0","id":1,"result":2}"#, r#"{"jsonrpc":"","id":1,"result":2}"#]
+    {
         assert_eq!(result(text), (Some(Id::from(1)), "2"));
     }
 }
@@ -132,8 +103,7 @@ fn unknown_members_are_passed_over_duplicates_included() {
 #[test]
 fn an_unknown_key_may_be_no_text_or_long() {
     let long = "\\u0069".repeat(10_000);
-    let text =
-        format!(r#"{{"\ud800":1,"\u0069":0,"\u0069d\udc00":0,"{long}":1,"id":1,"result":2}}"#);
+    let text = format!(r#"{{"\ud800":1,"\u0069":0,"\u0069d\udc00":0,"{long}":1,"id":1,"result":2}}"#);
     assert!(matches!(
         read(&text),
         Ok(Envelope::Result { id: Some(id), result: "2", .. }) if id == Id::from(1)
@@ -151,13 +121,9 @@ fn keys_may_be_written_with_escapes() {
     };
     assert_eq!(method, "a/b");
 
-    let text =
-        r#"{"\u0065rror":{"\u0063ode":1,"\u006d\u0065\u0073\u0073\u0061\u0067\u0065":"m","\u0064\u0061\u0074\u0061":[]}}"#;
+    let text = r#"{"\u0065rror":{"\u0063ode":1,"\u006d\u0065\u0073\u0073\u0061\u0067\u0065":"m","\u0064\u0061\u0074\u0061":[]}}"#;
     let (_, object) = error(text);
-    assert_eq!(
-        (object.code, &*object.message, object.data),
-        (1, "m", Some("[]"))
-    );
+    assert_eq!((object.code, &*object.message, object.data), (1, "m", Some("[]")));
 }
 
 #[test]
@@ -169,11 +135,7 @@ fn white_space_around_everything_is_passed_over() {
 #[test]
 fn raw_members_and_plain_strings_are_lent_from_the_text() {
     let text = r#"{"id":1,"method":"ping","params":{"a":1}}"#;
-    let Ok(Envelope::Request {
-        method: std::borrow::Cow::Borrowed(method),
-        params: Some(params),
-        ..
-    }) = read(text)
+    let Ok(Envelope::Request { method: std::borrow::Cow::Borrowed(method), params: Some(params), .. }) = read(text)
     else {
         panic!("a request, borrowed");
     };

@@ -18,31 +18,12 @@ fn borne(raw: &str) -> Option<Id> {
 
 #[test]
 fn e15_one_integer_is_one_id_however_it_is_written() {
-    let spellings = [
-        "7",
-        "7.0",
-        "7e0",
-        "70e-1",
-        "0.7e1",
-        "7.000",
-        "7E+0",
-        "0.07e2",
-        "700E-2",
-        "7e-0",
-        "0.0000007e7",
-    ];
+    let spellings = ["7", "7.0", "7e0", "70e-1", "0.7e1", "7.000", "7E+0", "0.07e2", "700E-2", "7e-0", "0.0000007e7"];
     for spelling in spellings {
         assert_eq!(id(spelling), Id::Integer(7), "{spelling}");
         assert_eq!(borne(spelling), Some(Id::Integer(7)), "{spelling}");
     }
-    for zero in [
-        "0",
-        "-0",
-        "0.0",
-        "-0.0e5",
-        "0e99999999999999999999",
-        "0e-400",
-    ] {
+    for zero in ["0", "-0", "0.0", "-0.0e5", "0e99999999999999999999", "0e-400"] {
         assert_eq!(id(zero), Id::Integer(0), "{zero}");
     }
     assert_eq!(id("-7.0"), Id::Integer(-7));
@@ -66,10 +47,7 @@ fn e15_ids_beyond_64_bits_are_exact() {
     assert_eq!(large.to_json(), "18446744073709551616");
     assert_eq!(large, id("18446744073709551616.00"));
     assert_eq!(large, id("1.8446744073709551616e19"));
-    assert_eq!(
-        id("9223372036854775808"),
-        Id::from(9_223_372_036_854_775_808_u64)
-    );
+    assert_eq!(id("9223372036854775808"), Id::from(9_223_372_036_854_775_808_u64));
     assert_eq!(id("-9223372036854775809").to_json(), "-9223372036854775809");
     assert_eq!(id("1e30").to_json(), format!("1{}", "0".repeat(30)));
     assert_eq!(id("1e400").to_json(), format!("1{}", "0".repeat(400)));
@@ -100,10 +78,7 @@ fn fractions_have_one_canonical_text() {
     assert_eq!(id("-25e-4").to_json(), "-0.0025");
     assert_eq!(id("0.25").to_json(), "0.25");
     assert_ne!(id("1.5"), id("-1.5"));
-    assert_eq!(
-        id(&format!("0.{}1", "0".repeat(400))).to_json(),
-        format!("0.{}1", "0".repeat(400))
-    );
+    assert_eq!(id(&format!("0.{}1", "0".repeat(400))).to_json(), format!("0.{}1", "0".repeat(400)));
     assert_eq!(id(&format!("0.{}1", "0".repeat(401))).to_json(), "1e-402");
 }
 
@@ -136,42 +111,25 @@ fn e15_a_string_spells_an_integer_only_in_plain_digits() {
         ("1000000000000000000000", "1e21"),
     ] {
         let (text, integer) = (Id::from(text), id(integer));
-        assert!(
-            text.spells(&integer) && integer.spells(&text),
-            "{text} {integer}"
-        );
+        assert!(text.spells(&integer) && integer.spells(&text), "{text} {integer}");
         assert_ne!(text, integer);
     }
-    for text in [
-        "07", "+7", "7.0", " 7", "7 ", "7e0", "0x7", "", "-", "8", "-7", "\u{0667}", "seven",
-    ] {
+    for text in ["07", "+7", "7.0", " 7", "7 ", "7e0", "0x7", "", "-", "8", "-7", "\u{0667}", "seven"] {
         assert!(!Id::from(text).spells(&Id::from(7)), "{text}");
         assert!(!Id::from(7).spells(&Id::from(text)), "{text}");
     }
     assert!(!Id::from("-0").spells(&Id::from(0)));
     assert!(!Id::from("00").spells(&Id::from(0)));
-    assert!(
-        !Id::from("1.5").spells(&id("1.5")),
-        "a fraction is no integer"
-    );
-    assert!(
-        !Id::from("1e401").spells(&id("1e401")),
-        "nor is this the plain digits of one"
-    );
-    assert!(
-        !Id::from(7).spells(&Id::from(7)),
-        "equal ones need no spelling"
-    );
+    assert!(!Id::from("1.5").spells(&id("1.5")), "a fraction is no integer");
+    assert!(!Id::from("1e401").spells(&id("1e401")), "nor is this the plain digits of one");
+    assert!(!Id::from(7).spells(&Id::from(7)), "equal ones need no spelling");
     assert!(!Id::from("7").spells(&Id::from("7")));
     assert!(!Id::from("null").spells(&Id::Null));
 }
 
 #[test]
 fn strings_are_read_through_their_escapes_and_written_as_json() {
-    assert_eq!(
-        id(r#""\u0061\n\"\\\/\b\f\r\t\ud83d\ude00""#),
-        Id::from("a\n\"\\/\u{8}\u{c}\r\t😀")
-    );
+    assert_eq!(id(r#""\u0061\n\"\\\/\b\f\r\t\ud83d\ude00""#), Id::from("a\n\"\\/\u{8}\u{c}\r\t😀"));
     for text in ["", "a", "\"\\", "\0\u{1f}\u{7f}", "a\r\n\t", "\u{2028}é😀"] {
         let written = Id::from(text).to_json();
         assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
@@ -184,37 +142,18 @@ fn strings_are_read_through_their_escapes_and_written_as_json() {
 
 #[test]
 fn what_is_no_id_is_refused() {
-    for raw in [
-        "true", "false", "[]", "{}", "", "7 7", "07", "+7", "nul", "NaN", "'7'", "\u{a0}7", "\"a",
-        "-",
-    ] {
+    for raw in ["true", "false", "[]", "{}", "", "7 7", "07", "+7", "nul", "NaN", "'7'", "\u{a0}7", "\"a", "-"] {
         assert_eq!(Id::parse(raw), None, "{raw}");
     }
-    assert_eq!(
-        Id::parse(" \t\r\n7 "),
-        Some(Id::from(7)),
-        "JSON white space is none of it"
-    );
+    assert_eq!(Id::parse(" \t\r\n7 "), Some(Id::from(7)), "JSON white space is none of it");
 }
 
 #[test]
 fn half_of_a_surrogate_pair_makes_no_id() {
-    for raw in [
-        r#""\ud800""#,
-        r#""\udc00""#,
-        r#""\ud800x""#,
-        r#""\ud800\ud800\udc00""#,
-        r#""\udc00\ud800""#,
-    ] {
+    for raw in [r#""\ud800""#, r#""\udc00""#, r#""\ud800x""#, r#""\ud800\ud800\udc00""#, r#""\udc00\ud800""#] {
         assert_eq!(Id::parse(raw), None, "{raw}");
-        let problem = Problem::LoneSurrogate {
-            member: Member::Id,
-            position: 6,
-        };
-        assert_eq!(
-            read(&format!(r#"{{"id":{raw},"result":0}}"#)),
-            Err(ReadError::Malformed { id: None, problem })
-        );
+        let problem = Problem::LoneSurrogate { member: Member::Id, position: 6 };
+        assert_eq!(read(&format!(r#"{{"id":{raw},"result":0}}"#)), Err(ReadError::Malformed { id: None, problem }));
     }
 }
 

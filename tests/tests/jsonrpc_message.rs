@@ -61,10 +61,7 @@ fn the_text_is_taken_over_and_not_copied() {
 fn a_layout_of_another_text_makes_the_text_read_anew() {
     for text in TEXTS {
         for other in TEXTS.iter().filter(|other| other.len() != text.len()) {
-            assert_eq!(
-                Message::with_layout((*other).to_owned(), layout(text)),
-                Ok(message(other))
-            );
+            assert_eq!(Message::with_layout((*other).to_owned(), layout(text)), Ok(message(other)));
         }
         let rejected = Message::with_layout(format!("{text}x"), layout(text)).unwrap_err();
         assert_eq!(rejected.as_str(), format!("{text}x"));
@@ -81,10 +78,7 @@ fn a_layout_made_with_the_wrong_text_is_of_no_use_and_no_harm() {
     let text = String::from(r#"{"id":1,"result":"sesame"}"#);
     let elsewhere = text.clone();
     let astray = read(&text).unwrap().into_layout(&elsewhere);
-    assert_eq!(
-        Message::with_layout(text.clone(), astray),
-        Message::from_text(text)
-    );
+    assert_eq!(Message::with_layout(text.clone(), astray), Message::from_text(text));
 }
 
 #[test]
@@ -106,34 +100,22 @@ fn members_are_read_into_types_that_may_borrow() -> Result<(), Box<dyn Error>> {
     let result = message(r#"{"id":1,"result":null}"#);
     assert_eq!(result.parse_result::<Option<u8>>()?, None);
     let error = message(r#"{"error":{"code":1,"message":"","data":{"a":true}}}"#);
-    assert_eq!(
-        error.parse_error_data::<serde_json::Value>()?,
-        serde_json::json!({"a": true})
-    );
+    assert_eq!(error.parse_error_data::<serde_json::Value>()?, serde_json::json!({"a": true}));
     Ok(())
 }
 
 #[test]
 fn an_absent_member_is_told_from_one_that_does_not_fit() {
-    let absent = message(r#"{"id":1,"method":"m"}"#)
-        .parse_params::<()>()
-        .unwrap_err();
+    let absent = message(r#"{"id":1,"method":"m"}"#).parse_params::<()>().unwrap_err();
     assert!(absent.is_absent());
     assert_eq!((absent.member(), absent.position()), (Member::Params, None));
     assert_eq!(absent.to_string(), "the message has no params");
     assert!(absent.into_cause().is_none());
 
-    let other_kind = message(r#"{"id":1,"method":"m","params":1}"#)
-        .parse_result::<u8>()
-        .unwrap_err();
+    let other_kind = message(r#"{"id":1,"method":"m","params":1}"#).parse_result::<u8>().unwrap_err();
     assert!(other_kind.is_absent());
-    let no_data = message(r#"{"error":{"code":1,"message":""}}"#)
-        .parse_error_data::<u8>()
-        .unwrap_err();
-    assert_eq!(
-        (no_data.is_absent(), no_data.member()),
-        (true, Member::ErrorData)
-    );
+    let no_data = message(r#"{"error":{"code":1,"message":""}}"#).parse_error_data::<u8>().unwrap_err();
+    assert_eq!((no_data.is_absent(), no_data.member()), (true, Member::ErrorData));
 }
 
 #[test]
@@ -142,16 +124,10 @@ fn what_does_not_fit_is_told_with_its_place_in_the_message_and_no_payload() {
     let error = message(text).parse_result::<Vec<u8>>().unwrap_err();
     let value = text.find("\"sesame\"").unwrap();
     let position = error.position().unwrap();
-    assert!(
-        (value..value + "\"sesame\"".len()).contains(&position),
-        "{position}"
-    );
+    assert!((value..value + "\"sesame\"".len()).contains(&position), "{position}");
     assert!(!format!("{error} {error:?}").contains("sesame"));
     assert!(error.source().is_none());
-    assert_eq!(
-        error.to_string(),
-        format!("result does not fit the type at byte {position}")
-    );
+    assert_eq!(error.to_string(), format!("result does not fit the type at byte {position}"));
     assert!(error.into_cause().is_some_and(|cause| cause.is_data()));
 }
 

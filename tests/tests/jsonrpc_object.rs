@@ -5,12 +5,8 @@ use mcp_sse_core::jsonrpc::{ReadError, object_members, string};
 #[test]
 fn members_come_raw_in_order_duplicates_too() {
     let text = " {\"b\" : [1, 2] ,\"\\u0061\":{\"c\":null}\n,\"b\":\"\\ud800\",\"\\ud800\":-0} ";
-    let expected = [
-        ("\"b\"", "[1, 2]"),
-        ("\"\\u0061\"", "{\"c\":null}"),
-        ("\"b\"", "\"\\ud800\""),
-        ("\"\\ud800\"", "-0"),
-    ];
+    let expected =
+        [("\"b\"", "[1, 2]"), ("\"\\u0061\"", "{\"c\":null}"), ("\"b\"", "\"\\ud800\""), ("\"\\ud800\"", "-0")];
     assert_eq!(object_members(text).unwrap(), expected);
     assert_eq!(object_members("{ }").unwrap(), []);
 }
@@ -18,24 +14,12 @@ fn members_come_raw_in_order_duplicates_too() {
 #[test]
 fn what_is_no_object_is_told_with_its_place() {
     for (text, position) in [(" [1]", 1), ("null", 0), ("\"{}\"", 0)] {
-        assert_eq!(
-            object_members(text),
-            Err(ReadError::NotAnObject { position })
-        );
+        assert_eq!(object_members(text), Err(ReadError::NotAnObject { position }));
     }
-    for (text, position, incomplete) in [
-        ("", 0, true),
-        ("{\"a\":-", 6, true),
-        ("{\"a\":-}", 6, false),
-        ("{} x", 3, false),
-    ] {
-        assert_eq!(
-            object_members(text),
-            Err(ReadError::Syntax {
-                position,
-                incomplete
-            })
-        );
+    for (text, position, incomplete) in
+        [("", 0, true), ("{\"a\":-", 6, true), ("{\"a\":-}", 6, false), ("{} x", 3, false)]
+    {
+        assert_eq!(object_members(text), Err(ReadError::Syntax { position, incomplete }));
     }
 }
 
@@ -48,21 +32,9 @@ fn a_million_levels_are_handed_over() {
 
 #[test]
 fn strings_lose_quotes_and_escapes_and_others_are_none() {
-    assert_eq!(
-        string(" \"a\\u00e9\\n\\\"\" ").as_deref(),
-        Some("a\u{e9}\n\"")
-    );
+    assert_eq!(string(" \"a\\u00e9\\n\\\"\" ").as_deref(), Some("a\u{e9}\n\""));
     assert_eq!(string("\"\\ud800x\"").as_deref(), Some("\u{fffd}x"));
-    for raw in [
-        "7",
-        "null",
-        "[\"a\"]",
-        "\"a",
-        "\"a\" \"b\"",
-        "\"\\x\"",
-        "",
-        "\u{a0}\"a\"",
-    ] {
+    for raw in ["7", "null", "[\"a\"]", "\"a", "\"a\" \"b\"", "\"\\x\"", "", "\u{a0}\"a\""] {
         assert_eq!(string(raw), None, "{raw}");
     }
 }

@@ -26,15 +26,10 @@ impl Numbers {
         match self.below(if depth == 0 { 6 } else { 8 }) {
             0 => "null".into(),
             1 => self.one_of(&["true", "false"]).into(),
-            2 => self
-                .one_of(&["0", "-0", "7", "7.0", "1e3", "9007199254740993", "-1.5E-2"])
-                .into(),
-            3..=5 => self
-                .one_of(&[r#""""#, r#""a""#, r#""\u00e9\n""#, "\"é😀\"", r#""]},{\"""#])
-                .into(),
+            2 => self.one_of(&["0", "-0", "7", "7.0", "1e3", "9007199254740993", "-1.5E-2"]).into(),
+            3..=5 => self.one_of(&[r#""""#, r#""a""#, r#""\u00e9\n""#, "\"é😀\"", r#""]},{\"""#]).into(),
             6 => {
-                let elements: Vec<String> =
-                    (0..self.below(4)).map(|_| self.value(depth - 1)).collect();
+                let elements: Vec<String> = (0..self.below(4)).map(|_| self.value(depth - 1)).collect();
                 format!("[{}{}]", self.space(), elements.join(","))
             }
             _ => {
@@ -72,9 +67,7 @@ struct Made {
     positions: Vec<usize>,
 }
 
-const NAMES: [&str; 8] = [
-    "jsonrpc", "id", "method", "params", "result", "error", "x", "Id",
-];
+const NAMES: [&str; 8] = ["jsonrpc", "id", "method", "params", "result", "error", "x", "Id"];
 
 fn make(numbers: &mut Numbers) -> Made {
     let mut members = Vec::new();
@@ -83,9 +76,7 @@ fn make(numbers: &mut Numbers) -> Made {
         let raw = match (name, numbers.below(8)) {
             (_, 0) => numbers.value(2),
             ("jsonrpc", _) => "\"2.0\"".into(),
-            ("id", _) => numbers
-                .one_of(&["1", "\"a\"", "null", "7.0", "1e40"])
-                .into(),
+            ("id", _) => numbers.one_of(&["1", "\"a\"", "null", "7.0", "1e40"]).into(),
             ("method", _) => numbers.one_of(&["\"ping\"", "\"a\\/b\""]).into(),
             ("error", _) => r#"{"code":-32601,"message":"m"}"#.into(),
             _ => numbers.value(3),
@@ -103,18 +94,12 @@ fn make(numbers: &mut Numbers) -> Made {
     }
     text.push('}');
     text.push_str(numbers.space());
-    Made {
-        text,
-        members,
-        positions,
-    }
+    Made { text, members, positions }
 }
 
 impl Made {
     fn all(&self, name: &str) -> Vec<usize> {
-        (0..self.members.len())
-            .filter(|&index| self.members[index].0 == name)
-            .collect()
+        (0..self.members.len()).filter(|&index| self.members[index].0 == name).collect()
     }
 
     fn raw(&self, name: &str) -> Option<&str> {
@@ -138,26 +123,14 @@ impl Made {
     }
 
     fn expected_id(&self) -> Option<Id> {
-        if self.all("id").len() > 1 {
-            None
-        } else {
-            Id::parse(self.raw("id")?)
-        }
+        if self.all("id").len() > 1 { None } else { Id::parse(self.raw("id")?) }
     }
 
     fn assert_read(&self) {
         let told = read(&self.text);
         if let Some((member, position)) = self.first_duplicate() {
             let problem = Problem::Duplicate { member, position };
-            assert_eq!(
-                told,
-                Err(ReadError::Malformed {
-                    id: self.expected_id(),
-                    problem
-                }),
-                "{}",
-                self.text
-            );
+            assert_eq!(told, Err(ReadError::Malformed { id: self.expected_id(), problem }), "{}", self.text);
             return;
         }
         match &told {
@@ -187,16 +160,9 @@ fn messages_are_read_as_they_were_made() {
     for _ in 0..30_000 {
         let made = make(&mut numbers);
         made.assert_read();
-        if read(&made.text).is_ok() {
-            taken += 1
-        } else {
-            refused += 1
-        }
+        if read(&made.text).is_ok() { taken += 1 } else { refused += 1 }
     }
-    assert!(
-        taken > 3_000 && refused > 3_000,
-        "both happen: {taken} and {refused}"
-    );
+    assert!(taken > 3_000 && refused > 3_000, "both happen: {taken} and {refused}");
 }
 
 #[test]
@@ -225,9 +191,8 @@ fn damaged_messages_are_judged_alike_by_all() {
 fn noise_is_judged_alike_by_all() {
     let mut numbers = Numbers(0xdead_beef_cafe_f00d);
     for _ in 0..20_000 {
-        let noise: Vec<u8> = (0..numbers.below(12))
-            .map(|_| numbers.one_of(b"{}[]\"\":,\\u0019e.-+truefalsn \xc3\xa9"))
-            .collect();
+        let noise: Vec<u8> =
+            (0..numbers.below(12)).map(|_| numbers.one_of(b"{}[]\"\":,\\u0019e.-+truefalsn \xc3\xa9")).collect();
         run(&noise);
     }
 }

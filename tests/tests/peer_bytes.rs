@@ -2,9 +2,7 @@
 //! E4, E5, E8 and E9 are tested with).
 
 use mcp_sse_tests::peer::raw_client::{End, RawClient};
-use mcp_sse_tests::peer::{
-    At, Chunked, Coding, Ending, Framing, Mark, Peer, Request, Response, Script, Sse, Text,
-};
+use mcp_sse_tests::peer::{At, Chunked, Coding, Ending, Framing, Mark, Peer, Request, Response, Script, Sse, Text};
 use serde_json::json;
 
 fn call() -> serde_json::Value {
@@ -20,25 +18,14 @@ fn connect(peer: &Peer, tls: bool) -> RawClient {
 }
 
 /// Calls once for each offset and compares what came with the prefix of that length.
-fn check_each_offset(
-    peer: &Peer,
-    tls: bool,
-    script: &Script,
-    step: usize,
-    ending: &Ending,
-    end: End,
-) {
+fn check_each_offset(peer: &Peer, tls: bool, script: &Script, step: usize, ending: &Ending, end: End) {
     let rendered = script.render(&Request::sample("tools/call", 7));
     for offset in (0..=rendered.bytes.len()).step_by(step) {
         let scenario = peer.scenario([script.clone().cut(At::byte(offset), ending.clone())]);
         let mut client = connect(peer, tls);
         client.post(&scenario.path(), &call()).unwrap();
         let (bytes, ended) = client.read_all();
-        assert_eq!(
-            String::from_utf8_lossy(&bytes),
-            String::from_utf8_lossy(&rendered.bytes[..offset]),
-            "at {offset}"
-        );
+        assert_eq!(String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&rendered.bytes[..offset]), "at {offset}");
         assert_eq!(ended, end, "at {offset}");
         assert_eq!(scenario.executions(), 1);
     }
@@ -48,14 +35,7 @@ fn check_each_offset(
 fn fin_and_reset_deliver_exactly_the_first_bytes_at_each_offset() {
     let peer = Peer::start();
     check_each_offset(&peer, false, &Script::whole(), 1, &Ending::Fin, End::Eof);
-    check_each_offset(
-        &peer,
-        false,
-        &Script::whole(),
-        1,
-        &Ending::Reset,
-        End::Reset,
-    );
+    check_each_offset(&peer, false, &Script::whole(), 1, &Ending::Reset, End::Reset);
 }
 
 #[test]
@@ -63,14 +43,7 @@ fn every_tls_ending_delivers_exactly_the_first_bytes() {
     let peer = Peer::start_tls();
     let script = Script::whole();
     check_each_offset(&peer, true, &script, 7, &Ending::Fin, End::Eof);
-    check_each_offset(
-        &peer,
-        true,
-        &script,
-        7,
-        &Ending::TlsTruncate,
-        End::Truncated,
-    );
+    check_each_offset(&peer, true, &script, 7, &Ending::TlsTruncate, End::Truncated);
     check_each_offset(&peer, true, &script, 7, &Ending::Reset, End::Reset);
 }
 
@@ -96,12 +69,8 @@ fn every_framing_and_coding_is_written_as_rendered() {
         Response::sse([Sse::progress(1), Sse::charged()]).coding(Coding::gzip()),
         Response::json(Text::charged()).framing(Framing::Chunked(Chunked::new().sizes([5]))),
         Response::json(Text::charged()).framing(Framing::WrongLength(4)),
-        Response::json(Text::charged())
-            .framing(Framing::UntilClose)
-            .http10(),
-        Response::sse([Sse::charged()])
-            .interim(100, &[])
-            .interim(103, &["A: b"]),
+        Response::json(Text::charged()).framing(Framing::UntilClose).http10(),
+        Response::sse([Sse::charged()]).interim(100, &[]).interim(103, &["A: b"]),
         Response::verbatim("\0garbage, not HTTP\r\n\r\n"),
         Response::empty(503).header("Retry-After", "3"),
     ];
@@ -117,10 +86,7 @@ fn every_framing_and_coding_is_written_as_rendered() {
 
 /// The request as the peer logged it, once it has.
 fn scenario_request(scenario: &mcp_sse_tests::peer::Scenario) -> Request {
-    assert!(scenario.wait_for(
-        |log| !log.requests.is_empty(),
-        std::time::Duration::from_secs(10)
-    ));
+    assert!(scenario.wait_for(|log| !log.requests.is_empty(), std::time::Duration::from_secs(10)));
     scenario.requests().remove(0)
 }
 

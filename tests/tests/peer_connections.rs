@@ -5,9 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use mcp_sse_tests::peer::raw_client::{End, RawClient};
-use mcp_sse_tests::peer::{
-    At, ClientClose, Ending, Mark, OnConnection, Peer, RefusedPort, Script, refused_url,
-};
+use mcp_sse_tests::peer::{At, ClientClose, Ending, Mark, OnConnection, Peer, RefusedPort, Script, refused_url};
 use serde_json::{Value, json};
 
 /// Long enough for a busy machine; nothing here takes so long unless it fails.
@@ -26,9 +24,7 @@ fn connect_tls(peer: &Peer) -> io::Result<RawClient> {
 fn a_refused_port_refuses_every_time() {
     let port = RefusedPort::new();
     for _ in 0..3 {
-        let error = RawClient::connect(port.address())
-            .err()
-            .map(|error| error.kind());
+        let error = RawClient::connect(port.address()).err().map(|error| error.kind());
         assert_eq!(error, Some(io::ErrorKind::ConnectionRefused));
     }
     assert_eq!(refused_url(), refused_url());
@@ -45,13 +41,7 @@ fn connections_can_end_before_anything_is_read() {
         OnConnection::ReadThen(10, Ending::Fin),
         OnConnection::ReadThen(10, Ending::Reset),
     ]);
-    let ends = [
-        ("", End::Eof),
-        ("", End::Reset),
-        ("hello", End::Eof),
-        ("", End::Eof),
-        ("", End::Reset),
-    ];
+    let ends = [("", End::Eof), ("", End::Reset), ("hello", End::Eof), ("", End::Eof), ("", End::Reset)];
     for (bytes, end) in ends {
         let mut client = RawClient::connect(peer.address()).unwrap();
         // Fails where the peer has reset the connection already.
@@ -59,14 +49,7 @@ fn connections_can_end_before_anything_is_read() {
         let (received, ended) = client.read_all();
         assert_eq!((&received[..], ended), (bytes.as_bytes(), end));
     }
-    assert_eq!(
-        (
-            scenario.executions(),
-            scenario.requests().len(),
-            peer.connections()
-        ),
-        (0, 0, 5)
-    );
+    assert_eq!((scenario.executions(), scenario.requests().len(), peer.connections()), (0, 0, 5));
     let mut client = RawClient::connect(peer.address()).unwrap();
     client.post(&scenario.path(), &call()).unwrap();
     assert!(client.read_all().0.starts_with(b"HTTP/1.1 200 OK"));
@@ -80,23 +63,12 @@ fn tls_is_served_to_those_who_trust_it() {
     assert!(scenario.url().starts_with("https://127.0.0.1:"));
     assert!(scenario.localhost_url().starts_with("https://localhost:"));
     for name in ["localhost", "127.0.0.1", "::1"] {
-        let mut client =
-            RawClient::connect_tls(peer.address(), peer.certificate_pem(), name).unwrap();
+        let mut client = RawClient::connect_tls(peer.address(), peer.certificate_pem(), name).unwrap();
         client.post(&scenario.path(), &call()).unwrap();
-        assert!(
-            client
-                .read_exactly(15)
-                .unwrap()
-                .starts_with(b"HTTP/1.1 200 OK")
-        );
+        assert!(client.read_exactly(15).unwrap().starts_with(b"HTTP/1.1 200 OK"));
     }
     assert_eq!(scenario.executions(), 3);
-    assert!(
-        peer.log()
-            .connections
-            .iter()
-            .all(|connection| connection.handshake)
-    );
+    assert!(peer.log().connections.iter().all(|connection| connection.handshake));
 }
 
 /// E1: certificates of another authority, or for another name.
@@ -104,10 +76,7 @@ fn tls_is_served_to_those_who_trust_it() {
 fn an_untrusted_certificate_ends_the_handshake() {
     let (peer, other) = (Peer::start_tls(), Peer::start_tls());
     assert!(RawClient::connect_tls(peer.address(), other.certificate_pem(), "localhost").is_err());
-    let misnamed = Peer::builder()
-        .tls()
-        .certificate_names(&["example.test"])
-        .start();
+    let misnamed = Peer::builder().tls().certificate_names(&["example.test"]).start();
     assert!(connect_tls(&misnamed).is_err());
     for peer in [peer, misnamed] {
         assert!(peer.wait_for(|log| log.connections[0].ended, BOUND));
@@ -132,22 +101,11 @@ fn handshakes_can_break() {
     peer.next_connections([OnConnection::End(Ending::Stall)]);
     let mut silent = RawClient::connect(peer.address()).unwrap();
     silent.send(b"\x16\x03\x01").unwrap();
-    silent
-        .tcp()
-        .set_read_timeout(Some(Duration::from_millis(50)))
-        .unwrap();
+    silent.tcp().set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert_eq!(silent.read_all(), (Vec::new(), End::Silence));
     drop(silent);
-    assert!(peer.wait_for(
-        |log| log.connections[5].client_close == Some(ClientClose::Fin),
-        BOUND
-    ));
-    assert!(
-        peer.log()
-            .connections
-            .iter()
-            .all(|connection| !connection.handshake)
-    );
+    assert!(peer.wait_for(|log| log.connections[5].client_close == Some(ClientClose::Fin), BOUND));
+    assert!(peer.log().connections.iter().all(|connection| !connection.handshake));
     assert!(connect_tls(&peer).is_ok());
 }
 
@@ -160,10 +118,7 @@ fn a_tls_client_that_says_goodbye_is_told_from_one_that_goes() {
     client.read_exactly(15).unwrap();
     client.finish_sending().unwrap();
     assert!(scenario.wait_for_client_close(BOUND));
-    assert_eq!(
-        scenario.connections()[0].client_close,
-        Some(ClientClose::Fin)
-    );
+    assert_eq!(scenario.connections()[0].client_close, Some(ClientClose::Fin));
 }
 
 #[test]
@@ -173,9 +128,7 @@ fn dropping_a_peer_ends_everything_at_once() {
     let stalled = peer.scenario([Script::whole().cut(At::mark(Mark::HeadEnd), Ending::Stall)]);
     let gate = mcp_sse_tests::peer::Gate::new();
     let waiting = peer.scenario([Script::whole().wait_at(At::byte(0), &gate)]);
-    let unread = peer.scenario([Script::new(mcp_sse_tests::peer::Response::raw(
-        vec![0; 64 << 20],
-    ))]);
+    let unread = peer.scenario([Script::new(mcp_sse_tests::peer::Response::raw(vec![0; 64 << 20]))]);
     let mut clients: Vec<RawClient> = [&stalled, &waiting, &unread]
         .map(|scenario| {
             let mut client = RawClient::connect(peer.address()).unwrap();

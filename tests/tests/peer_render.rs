@@ -3,9 +3,7 @@
 
 use std::io::Read;
 
-use mcp_sse_tests::peer::{
-    Chunked, Coding, Framing, LineEnd, Mark, Rendered, Request, Response, Script, Sse, Text,
-};
+use mcp_sse_tests::peer::{Chunked, Coding, Framing, LineEnd, Mark, Rendered, Request, Response, Script, Sse, Text};
 
 fn request() -> Request {
     Request::sample("tools/call", 7)
@@ -30,9 +28,7 @@ fn naive_text(prefix: &[u8]) -> String {
         body.truncate(declared);
     }
     let decoder: Option<Box<dyn Read + '_>> = match () {
-        () if head.contains("content-encoding: gzip") => {
-            Some(Box::new(flate2::read::MultiGzDecoder::new(&body[..])))
-        }
+        () if head.contains("content-encoding: gzip") => Some(Box::new(flate2::read::MultiGzDecoder::new(&body[..]))),
         () if head.contains("content-encoding: deflate") && body.first() == Some(&0x78) => {
             Some(Box::new(flate2::read::ZlibDecoder::new(&body[..])))
         }
@@ -55,11 +51,7 @@ fn naive_text(prefix: &[u8]) -> String {
         .split(['\r', '\n'])
         .filter_map(|line| line.strip_prefix("data: ").or(line.strip_prefix("data:")))
         .collect();
-    if head.contains("text/event-stream") {
-        lines.join("\n")
-    } else {
-        plain
-    }
+    if head.contains("text/event-stream") { lines.join("\n") } else { plain }
 }
 
 fn naive_unchunk(mut framed: &[u8]) -> Vec<u8> {
@@ -79,40 +71,19 @@ fn naive_unchunk(mut framed: &[u8]) -> Vec<u8> {
 
 /// The answer's text over several lines, as a server that prints its JSON prettily sends it.
 fn pretty() -> Text {
-    Text::from(
-        "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": {id},\n  \"result\": {\"executions\": {executions}}\n}",
-    )
+    Text::from("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": {id},\n  \"result\": {\"executions\": {executions}}\n}")
 }
 
 fn bodies() -> Vec<(Response, String)> {
     let charged = Text::charged().fill(&request());
     let pretty_text = pretty().fill(&request());
-    let blocks = || {
-        [
-            Sse::comment("hello"),
-            Sse::progress(1),
-            Sse::charged(),
-            Sse::comment("bye"),
-        ]
-    };
+    let blocks = || [Sse::comment("hello"), Sse::progress(1), Sse::charged(), Sse::comment("bye")];
     vec![
         (Response::sse(blocks()), charged.clone()),
-        (
-            Response::sse(blocks()).line_end(LineEnd::CrLf),
-            charged.clone(),
-        ),
-        (
-            Response::sse(blocks()).line_end(LineEnd::Cr),
-            charged.clone(),
-        ),
-        (
-            Response::sse([Sse::data(Text::charged()).without_space().id("a").retry(5)]),
-            charged.clone(),
-        ),
-        (
-            Response::sse([Sse::charged().without_blank_line()]),
-            charged.clone(),
-        ),
+        (Response::sse(blocks()).line_end(LineEnd::CrLf), charged.clone()),
+        (Response::sse(blocks()).line_end(LineEnd::Cr), charged.clone()),
+        (Response::sse([Sse::data(Text::charged()).without_space().id("a").retry(5)]), charged.clone()),
+        (Response::sse([Sse::charged().without_blank_line()]), charged.clone()),
         (Response::sse([Sse::message(pretty())]), pretty_text.clone()),
         (Response::json(Text::charged()), charged),
         (Response::json(pretty()), pretty_text),
@@ -128,12 +99,7 @@ fn framings() -> Vec<Framing> {
         Framing::WrongLength(-60),
         Framing::Chunked(Chunked::new()),
         Framing::Chunked(Chunked::new().without_last_chunk()),
-        Framing::Chunked(
-            Chunked::new()
-                .sizes([1, 30, 7])
-                .extension("a=b")
-                .trailer("X-Sum: 1"),
-        ),
+        Framing::Chunked(Chunked::new().sizes([1, 30, 7]).extension("a=b").trailer("X-Sum: 1")),
         Framing::Chunked(Chunked::new().sizes([1])),
     ]
 }
@@ -165,14 +131,10 @@ fn answer_delivered_at_agrees_with_undoing_every_prefix_the_slow_way() {
             for coding in codings() {
                 let response = body.clone().framing(framing.clone()).coding(coding.clone());
                 let rendered = render(response.clone());
-                let naive = (0..=rendered.bytes.len())
-                    .find(|length| naive_text(&rendered.bytes[..*length]).contains(&answer));
+                let naive =
+                    (0..=rendered.bytes.len()).find(|length| naive_text(&rendered.bytes[..*length]).contains(&answer));
                 assert_eq!(rendered.answer_delivered_at, naive, "{response:?}");
-                *if naive.is_some() {
-                    &mut delivered
-                } else {
-                    &mut withheld
-                } += 1;
+                *if naive.is_some() { &mut delivered } else { &mut withheld } += 1;
             }
         }
     }
@@ -183,14 +145,9 @@ fn answer_delivered_at_agrees_with_undoing_every_prefix_the_slow_way() {
 #[test]
 fn answer_terminated_at_is_the_blank_line_or_the_end_the_framing_marks() {
     for (line_end, blank_line) in [(LineEnd::Lf, 2), (LineEnd::CrLf, 3), (LineEnd::Cr, 2)] {
-        let rendered =
-            render(Response::sse([Sse::charged(), Sse::comment("x")]).line_end(line_end));
+        let rendered = render(Response::sse([Sse::charged(), Sse::comment("x")]).line_end(line_end));
         let delivered = rendered.answer_delivered_at.unwrap();
-        assert_eq!(
-            rendered.answer_terminated_at,
-            Some(delivered + blank_line),
-            "{line_end:?}"
-        );
+        assert_eq!(rendered.answer_terminated_at, Some(delivered + blank_line), "{line_end:?}");
         assert_eq!(rendered.bytes[delivered - 1], b'}');
     }
     let of = |response: Response| {
@@ -201,18 +158,11 @@ fn answer_terminated_at_is_the_blank_line_or_the_end_the_framing_marks() {
     assert_eq!(terminated, None);
     let (terminated, length) = of(Response::json(Text::charged()));
     assert_eq!(terminated, Some(length));
-    let (terminated, length) =
-        of(Response::json(Text::charged()).framing(Framing::Chunked(Chunked::new())));
+    let (terminated, length) = of(Response::json(Text::charged()).framing(Framing::Chunked(Chunked::new())));
     assert_eq!(terminated, Some(length));
     let without_last = Framing::Chunked(Chunked::new().without_last_chunk());
-    assert_eq!(
-        of(Response::json(Text::charged()).framing(without_last)).0,
-        None
-    );
-    assert_eq!(
-        of(Response::json(Text::charged()).framing(Framing::WrongLength(1))).0,
-        None
-    );
+    assert_eq!(of(Response::json(Text::charged()).framing(without_last)).0, None);
+    assert_eq!(of(Response::json(Text::charged()).framing(Framing::WrongLength(1))).0, None);
 }
 
 #[test]
@@ -222,40 +172,16 @@ fn what_is_no_answer_has_no_delivery() {
     let server_request = r#"{"jsonrpc":"2.0","id":{id},"method":"ping"}"#;
     let no_id = r#"{"jsonrpc":"2.0","result":{}}"#;
     for text in [other_id, both, server_request, no_id, "{", "", "[]", "null"] {
-        assert_eq!(
-            render(Response::json(text)).answer_delivered_at,
-            None,
-            "{text}"
-        );
-        assert_eq!(
-            render(Response::sse([Sse::message(text)])).answer_delivered_at,
-            None,
-            "{text}"
-        );
+        assert_eq!(render(Response::json(text)).answer_delivered_at, None, "{text}");
+        assert_eq!(render(Response::sse([Sse::message(text)])).answer_delivered_at, None, "{text}");
     }
     let spelled = r#"{"jsonrpc":"2.0","id":"7","result":{}}"#;
     let null_id = r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}"#;
     let other_error = r#"{"jsonrpc":"2.0","id":8,"error":{"code":1,"message":""}}"#;
-    assert!(
-        render(Response::json(spelled))
-            .answer_delivered_at
-            .is_some()
-    );
-    assert!(
-        render(Response::json(null_id))
-            .answer_delivered_at
-            .is_some()
-    );
-    assert!(
-        render(Response::json(other_error))
-            .answer_delivered_at
-            .is_none()
-    );
-    assert!(
-        render(Response::json(other_error).status(400))
-            .answer_delivered_at
-            .is_some()
-    );
+    assert!(render(Response::json(spelled)).answer_delivered_at.is_some());
+    assert!(render(Response::json(null_id)).answer_delivered_at.is_some());
+    assert!(render(Response::json(other_error)).answer_delivered_at.is_none());
+    assert!(render(Response::json(other_error).status(400)).answer_delivered_at.is_some());
 }
 
 #[test]
@@ -282,10 +208,7 @@ fn marks_lie_where_they_say() {
     assert_eq!(at(Mark::BodyEnd), text.len());
     let boundaries = rendered.boundaries();
     assert!(boundaries.windows(2).all(|pair| pair[0] < pair[1]));
-    assert_eq!(
-        (boundaries[0], boundaries[boundaries.len() - 1]),
-        (0, text.len())
-    );
+    assert_eq!((boundaries[0], boundaries[boundaries.len() - 1]), (0, text.len()));
 }
 
 #[test]
@@ -294,42 +217,20 @@ fn heads_are_as_scripted() {
         let rendered = render(response);
         String::from_utf8_lossy(&rendered.bytes[..rendered.head_len]).into_owned()
     };
+    assert_eq!(head_of(Response::empty(204)), "HTTP/1.1 204 No Content\r\n\r\n");
+    assert_eq!(head_of(Response::raw("ab").status(299)), "HTTP/1.1 299 Scripted\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(
-        head_of(Response::empty(204)),
-        "HTTP/1.1 204 No Content\r\n\r\n"
-    );
-    assert_eq!(
-        head_of(Response::raw("ab").status(299)),
-        "HTTP/1.1 299 Scripted\r\nContent-Length: 2\r\n\r\n"
-    );
-    assert_eq!(
-        head_of(
-            Response::json("{}")
-                .http10()
-                .close()
-                .framing(Framing::UntilClose)
-        ),
+        head_of(Response::json("{}").http10().close().framing(Framing::UntilClose)),
         "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
     );
     assert_eq!(
-        head_of(
-            Response::json("{}")
-                .content_type("text/html")
-                .framing(Framing::WrongLength(-1))
-                .reason("Fine")
-        ),
+        head_of(Response::json("{}").content_type("text/html").framing(Framing::WrongLength(-1)).reason("Fine")),
         "HTTP/1.1 200 Fine\r\nContent-Type: text/html\r\nContent-Length: 1\r\n\r\n"
     );
+    assert!(head_of(Response::json("{}").coding(Coding::gzip())).contains("Content-Encoding: gzip\r\n"));
+    assert!(!head_of(Response::json("{}").coding(Coding::gzip().unannounced())).contains("Content-Encoding"));
     assert!(
-        head_of(Response::json("{}").coding(Coding::gzip())).contains("Content-Encoding: gzip\r\n")
-    );
-    assert!(
-        !head_of(Response::json("{}").coding(Coding::gzip().unannounced()))
-            .contains("Content-Encoding")
-    );
-    assert!(
-        head_of(Response::json("{}").coding(Coding::identity().announced_as("br")))
-            .contains("Content-Encoding: br")
+        head_of(Response::json("{}").coding(Coding::identity().announced_as("br"))).contains("Content-Encoding: br")
     );
     assert_eq!(render(Response::verbatim("no HTTP")).bytes, b"no HTTP");
 }
@@ -339,8 +240,7 @@ fn templates_are_filled_from_the_request_in_one_pass() {
     let mut request = Request::sample("tools/call", "{executions}");
     request.messages[0]["params"]["_meta"] = serde_json::json!({"progressToken": "t"});
     request.executions = 3;
-    let filled =
-        Text::from("{id} {token} {method} {executions} {attempt} {other} {").fill(&request);
+    let filled = Text::from("{id} {token} {method} {executions} {attempt} {other} {").fill(&request);
     assert_eq!(filled, r#""{executions}" "t" tools/call 3 1 {other} {"#);
     assert_eq!(Text::from("{token}").fill(&self::request()), "null");
 }

@@ -4,9 +4,7 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use mcp_sse_tests::peer::raw_client::{End, RawClient, post_bytes};
-use mcp_sse_tests::peer::{
-    At, ClientClose, Ending, Gate, Mark, Peer, Request, Response, Scenario, Script, Sse, Text,
-};
+use mcp_sse_tests::peer::{At, ClientClose, Ending, Gate, Mark, Peer, Request, Response, Scenario, Script, Sse, Text};
 use serde_json::{Value, json};
 
 /// Long enough for a busy machine; nothing here takes so long unless it fails.
@@ -21,12 +19,7 @@ fn client(peer: &Peer) -> RawClient {
 }
 
 /// Sends the message on this connection and reads one whole response, as `script` renders it for the logged request.
-fn exchange(
-    client: &mut RawClient,
-    scenario: &Scenario,
-    message: &Value,
-    script: &Script,
-) -> String {
+fn exchange(client: &mut RawClient, scenario: &Scenario, message: &Value, script: &Script) -> String {
     let before = scenario.requests().len();
     client.post(&scenario.path(), message).unwrap();
     assert!(scenario.wait_for(|log| log.requests.len() > before, BOUND));
@@ -57,24 +50,14 @@ fn scripts_are_taken_in_order_and_the_last_repeats() {
     scenario.push([Script::new(Response::empty(500))]);
     assert!(ask(&peer, &scenario, &call(4)).starts_with("HTTP/1.1 500 "));
     assert_eq!(scenario.executions(), 4);
-    assert_eq!(
-        scenario
-            .requests()
-            .iter()
-            .map(|request| request.attempt)
-            .collect::<Vec<_>>(),
-        [1, 2, 3, 4]
-    );
+    assert_eq!(scenario.requests().iter().map(|request| request.attempt).collect::<Vec<_>>(), [1, 2, 3, 4]);
 }
 
 #[test]
 fn the_effect_is_counted_by_method_and_arguments_and_before_the_response() {
     let peer = Peer::start();
     let gate = Gate::new();
-    let scenario = peer.scenario([
-        Script::whole().wait_at(At::byte(0), &gate),
-        Script::json().without_executing(),
-    ]);
+    let scenario = peer.scenario([Script::whole().wait_at(At::byte(0), &gate), Script::json().without_executing()]);
     let mut waiting = client(&peer);
     waiting.post(&scenario.path(), &call(1)).unwrap();
     assert!(scenario.wait_for(|log| log.executions.len() == 1, BOUND));
@@ -119,15 +102,11 @@ fn notifications_and_replies_are_recorded_not_counted() {
     let reply = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
     assert!(ask(&peer, &scenario, &reply).starts_with("HTTP/1.1 202 "));
     let log = scenario.log();
-    assert_eq!(
-        (log.notifications, log.replies, log.executions.len()),
-        (vec![notification.clone()], vec![reply], 0)
-    );
+    assert_eq!((log.notifications, log.replies, log.executions.len()), (vec![notification.clone()], vec![reply], 0));
     // The script for calls is still unused.
     assert!(ask(&peer, &scenario, &call(1)).contains("charged 1"));
 
-    let refusing =
-        peer.scenario([Script::new(Response::empty(500)).for_method("notifications/cancelled")]);
+    let refusing = peer.scenario([Script::new(Response::empty(500)).for_method("notifications/cancelled")]);
     assert!(ask(&peer, &refusing, &notification).starts_with("HTTP/1.1 500 "));
 }
 
@@ -137,24 +116,15 @@ fn arrays_run_each_of_their_requests() {
     let scenario = peer.scenario([Script::json()]);
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     ask(&peer, &scenario, &json!([call(1), notification, call(2)]));
-    assert_eq!(
-        (
-            scenario.executions(),
-            scenario.log().notifications.len(),
-            scenario.requests().len()
-        ),
-        (2, 1, 1)
-    );
+    assert_eq!((scenario.executions(), scenario.log().notifications.len(), scenario.requests().len()), (2, 1, 1));
 }
 
 #[test]
 fn without_a_script_it_answers_as_a_sound_server() {
     let peer = Peer::start();
-    let scenario = peer.scenario_for(
-        "tools/call",
-        [Script::whole().cut(At::byte(0), Ending::Fin)],
-    );
-    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}});
+    let scenario = peer.scenario_for("tools/call", [Script::whole().cut(At::byte(0), Ending::Fin)]);
+    let initialize =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}});
     assert!(ask(&peer, &scenario, &initialize).contains(r#""protocolVersion":"2025-06-18""#));
     let discover = json!({"jsonrpc": "2.0", "id": 2, "method": "server/discover"});
     assert!(ask(&peer, &scenario, &discover).contains(r#""supportedVersions":["2026-07-28"]"#));
@@ -162,8 +132,7 @@ fn without_a_script_it_answers_as_a_sound_server() {
     assert!(ask(&peer, &scenario, &list).contains(r#""name":"charge""#));
     assert_eq!(ask(&peer, &scenario, &call(4)), "");
     let mut raw = client(&peer);
-    raw.send(format!("DELETE {} HTTP/1.1\r\nHost: x\r\n\r\n", scenario.path()).as_bytes())
-        .unwrap();
+    raw.send(format!("DELETE {} HTTP/1.1\r\nHost: x\r\n\r\n", scenario.path()).as_bytes()).unwrap();
     raw.finish_sending().unwrap();
     assert!(String::from_utf8_lossy(&raw.read_all().0).starts_with("HTTP/1.1 405 "));
 }
@@ -173,23 +142,15 @@ fn without_a_script_it_answers_as_a_sound_server() {
 fn a_get_is_answered_with_the_id_of_the_call_it_resumes() {
     let peer = Peer::start();
     let lost = Script::new(Response::sse([Sse::message("").id("s-1"), Sse::charged()]));
-    let scenario = peer.scenario([
-        lost.cut(At::mark(Mark::BlockStart(1)), Ending::Fin),
-        Script::whole().for_http("GET"),
-    ]);
+    let scenario =
+        peer.scenario([lost.cut(At::mark(Mark::BlockStart(1)), Ending::Fin), Script::whole().for_http("GET")]);
     assert!(ask(&peer, &scenario, &call(41)).contains("id: s-1"));
     let mut raw = client(&peer);
-    let get = format!(
-        "GET {} HTTP/1.1\r\nHost: x\r\nLast-Event-ID: s-1\r\n\r\n",
-        scenario.path()
-    );
+    let get = format!("GET {} HTTP/1.1\r\nHost: x\r\nLast-Event-ID: s-1\r\n\r\n", scenario.path());
     raw.send(get.as_bytes()).unwrap();
     raw.finish_sending().unwrap();
     let text = String::from_utf8(raw.read_all().0).unwrap();
-    assert!(
-        text.contains(r#""id":41"#) && text.contains("charged 1"),
-        "{text}"
-    );
+    assert!(text.contains(r#""id":41"#) && text.contains("charged 1"), "{text}");
     assert_eq!(scenario.requests()[1].header("last-event-id"), Some("s-1"));
     assert_eq!(scenario.executions(), 1);
 }
@@ -212,14 +173,7 @@ fn requests_are_recorded_whole_whatever_their_framing_and_cutting() {
         raw.send(&[*byte]).unwrap();
     }
     // Two requests in one write, behind it.
-    raw.send(
-        &[
-            post_bytes(&scenario.path(), &call(2)),
-            post_bytes(&scenario.path(), &call(3)),
-        ]
-        .concat(),
-    )
-    .unwrap();
+    raw.send(&[post_bytes(&scenario.path(), &call(2)), post_bytes(&scenario.path(), &call(3))].concat()).unwrap();
     assert!(scenario.wait_for(|log| log.requests.len() == 3, BOUND));
     let requests = scenario.requests();
     assert_eq!(requests[0].body, body.as_bytes());
@@ -227,17 +181,10 @@ fn requests_are_recorded_whole_whatever_their_framing_and_cutting() {
     assert_eq!(requests[0].target, format!("{}/sub?x=1", scenario.path()));
     assert_eq!(requests[0].http_method, "POST");
     assert_eq!(
-        requests
-            .iter()
-            .map(|request| request.id().cloned())
-            .collect::<Vec<_>>(),
+        requests.iter().map(|request| request.id().cloned()).collect::<Vec<_>>(),
         [1, 2, 3].map(|id| Some(json!(id)))
     );
-    assert!(
-        requests
-            .iter()
-            .all(|request| request.connection == requests[0].connection)
-    );
+    assert!(requests.iter().all(|request| request.connection == requests[0].connection));
     assert_eq!(scenario.connections()[0].requests, 3);
 }
 
@@ -287,25 +234,20 @@ fn a_request_can_be_cut_in_its_body() {
 fn events_arrive_while_the_rest_waits_at_a_gate() {
     let peer = Peer::start();
     let gate = Gate::new();
-    let script = Script::new(Response::sse([Sse::progress(1), Sse::charged()]))
-        .wait_at(At::mark(Mark::ChunkEnd(0)), &gate);
+    let script =
+        Script::new(Response::sse([Sse::progress(1), Sse::charged()])).wait_at(At::mark(Mark::ChunkEnd(0)), &gate);
     let scenario = peer.scenario([script.clone()]);
     let rendered = script.render(&Request::sample("tools/call", 1));
     let mut raw = client(&peer);
     raw.post(&scenario.path(), &call(1)).unwrap();
     let first = rendered.at(Mark::ChunkEnd(0)).unwrap();
     assert_eq!(raw.read_exactly(first).unwrap(), rendered.bytes[..first]);
-    raw.tcp()
-        .set_read_timeout(Some(Duration::from_millis(50)))
-        .unwrap();
+    raw.tcp().set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert_eq!(raw.read_all(), (Vec::new(), End::Silence));
     assert!(!scenario.log().responses[0].done);
     gate.open();
     raw.tcp().set_read_timeout(Some(BOUND)).unwrap();
-    assert_eq!(
-        raw.read_exactly(rendered.bytes.len() - first).unwrap(),
-        rendered.bytes[first..]
-    );
+    assert_eq!(raw.read_exactly(rendered.bytes.len() - first).unwrap(), rendered.bytes[first..]);
 }
 
 #[test]
@@ -320,30 +262,19 @@ fn drips_and_pauses_change_no_byte() {
     let mut raw = client(&peer);
     raw.post(&scenario.path(), &call(1)).unwrap();
     let (bytes, end) = raw.read_all();
-    assert_eq!(
-        (bytes, end),
-        (script.render(&scenario.requests()[0]).bytes, End::Eof)
-    );
+    assert_eq!((bytes, end), (script.render(&scenario.requests()[0]).bytes, End::Eof));
 }
 
 #[test]
 fn a_stall_is_silent_until_the_client_goes_and_its_going_is_seen() {
     let peer = Peer::start();
     let stalled = Script::whole().cut(At::mark(Mark::AnswerTerminated), Ending::Stall);
-    for (index, how) in [ClientClose::Fin, ClientClose::Reset]
-        .into_iter()
-        .enumerate()
-    {
+    for (index, how) in [ClientClose::Fin, ClientClose::Reset].into_iter().enumerate() {
         let scenario = peer.scenario([stalled.clone()]);
         let mut raw = client(&peer);
         raw.post(&scenario.path(), &call(1)).unwrap();
-        raw.tcp()
-            .set_read_timeout(Some(Duration::from_millis(50)))
-            .unwrap();
-        assert!(scenario.wait_for(
-            |log| log.responses.iter().any(|response| response.done),
-            BOUND
-        ));
+        raw.tcp().set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        assert!(scenario.wait_for(|log| log.responses.iter().any(|response| response.done), BOUND));
         if how == ClientClose::Fin {
             let (bytes, end) = raw.read_all();
             assert!(bytes.ends_with(b"}}\n\n"));
@@ -364,22 +295,10 @@ fn a_stall_is_silent_until_the_client_goes_and_its_going_is_seen() {
 #[test]
 fn bytes_repeat_until_the_client_goes() {
     let peer = Peer::start();
-    let repeat = |bytes: &str, every| Ending::Repeat {
-        bytes: bytes.into(),
-        every,
-    };
-    let lines = Script::whole().cut(
-        At::mark(Mark::StatusLineEnd),
-        repeat("X-Filler: 1\r\n", Duration::ZERO),
-    );
-    let pings = Script::whole().cut(
-        At::mark(Mark::HeadEnd),
-        repeat("5\r\n: hi\n\r\n", Duration::from_millis(5)),
-    );
-    for (script, expected) in [
-        (lines, "HTTP/1.1 200 OK\r\nX-Filler: 1\r\nX-Filler"),
-        (pings, ": hi\n\r\n5\r\n: hi"),
-    ] {
+    let repeat = |bytes: &str, every| Ending::Repeat { bytes: bytes.into(), every };
+    let lines = Script::whole().cut(At::mark(Mark::StatusLineEnd), repeat("X-Filler: 1\r\n", Duration::ZERO));
+    let pings = Script::whole().cut(At::mark(Mark::HeadEnd), repeat("5\r\n: hi\n\r\n", Duration::from_millis(5)));
+    for (script, expected) in [(lines, "HTTP/1.1 200 OK\r\nX-Filler: 1\r\nX-Filler"), (pings, ": hi\n\r\n5\r\n: hi")] {
         let scenario = peer.scenario([script]);
         let mut raw = client(&peer);
         raw.post(&scenario.path(), &call(1)).unwrap();

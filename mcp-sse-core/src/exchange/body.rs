@@ -435,9 +435,9 @@ fn keep_cursor(cursor: &mut Option<String>, id: &str) {
 fn decoder(limits: &Limits, shows_blocks: bool) -> SseDecoder {
     SseDecoder::with_config(
         DecoderConfig::default()
-            .max_event_bytes(limits.max_event_bytes)
-            .max_id_bytes(limits.max_id_bytes)
-            .max_kind_bytes(limits.max_kind_bytes)
-            .blocks(shows_blocks),
+            .with_max_event_bytes(limits.max_event_bytes)
+            .with_max_id_bytes(limits.max_id_bytes)
+            .with_max_kind_bytes(limits.max_kind_bytes)
+            .with_blocks(shows_blocks),
     )
 }

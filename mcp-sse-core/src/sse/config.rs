@@ -7,7 +7,7 @@
 /// ```
 /// use mcp_sse_core::sse::{DecoderConfig, SseDecoder};
 ///
-/// let config = DecoderConfig::default().max_event_bytes(16 * 1024 * 1024).comments(true);
+/// let config = DecoderConfig::default().with_max_event_bytes(16 * 1024 * 1024).with_comments(true);
 /// let decoder = SseDecoder::with_config(config);
 /// # let _ = decoder;
 /// ```
@@ -61,49 +61,49 @@ impl Default for DecoderConfig {
 impl DecoderConfig {
     /// Sets [`max_event_bytes`](Self::max_event_bytes).
     #[must_use]
-    pub const fn max_event_bytes(mut self, bytes: usize) -> Self {
+    pub const fn with_max_event_bytes(mut self, bytes: usize) -> Self {
         self.max_event_bytes = bytes;
         self
     }
 
     /// Sets [`max_id_bytes`](Self::max_id_bytes).
     #[must_use]
-    pub const fn max_id_bytes(mut self, bytes: usize) -> Self {
+    pub const fn with_max_id_bytes(mut self, bytes: usize) -> Self {
         self.max_id_bytes = bytes;
         self
     }
 
     /// Sets [`max_kind_bytes`](Self::max_kind_bytes).
     #[must_use]
-    pub const fn max_kind_bytes(mut self, bytes: usize) -> Self {
+    pub const fn with_max_kind_bytes(mut self, bytes: usize) -> Self {
         self.max_kind_bytes = bytes;
         self
     }
 
     /// Sets [`max_comment_bytes`](Self::max_comment_bytes).
     #[must_use]
-    pub const fn max_comment_bytes(mut self, bytes: usize) -> Self {
+    pub const fn with_max_comment_bytes(mut self, bytes: usize) -> Self {
         self.max_comment_bytes = bytes;
         self
     }
 
     /// Sets [`comments`](Self::comments).
     #[must_use]
-    pub const fn comments(mut self, show: bool) -> Self {
+    pub const fn with_comments(mut self, show: bool) -> Self {
         self.comments = show;
         self
     }
 
     /// Sets [`blocks`](Self::blocks).
     #[must_use]
-    pub const fn blocks(mut self, show: bool) -> Self {
+    pub const fn with_blocks(mut self, show: bool) -> Self {
         self.blocks = show;
         self
     }
 
     /// Sets [`reject_invalid_utf8`](Self::reject_invalid_utf8).
     #[must_use]
-    pub const fn reject_invalid_utf8(mut self, reject: bool) -> Self {
+    pub const fn with_reject_invalid_utf8(mut self, reject: bool) -> Self {
         self.reject_invalid_utf8 = reject;
         self
     }

@@ -41,7 +41,7 @@ fn d11_no_byte_is_searched_twice() {
 #[test]
 fn d11_nor_when_skipped_or_left_unread() {
     let stream = format!("data: {}\ndata: y\n\n", "x".repeat(100_000)).repeat(3);
-    let config = super::DecoderConfig::default().max_event_bytes(1000);
+    let config = super::DecoderConfig::default().with_max_event_bytes(1000);
     let mut decoder = SseDecoder::with_config(config);
     let mut errors = 0;
     for chunk in stream.as_bytes().chunks(100) {

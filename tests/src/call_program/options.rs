@@ -212,7 +212,9 @@ fn policy(name: &str) -> Result<ReissuePolicy, Usage> {
 fn protocol(name: &str) -> Result<ProtocolVersion, Usage> {
     match name.parse::<ProtocolVersion>() {
         Ok(version) if version.era() != Era::HttpSse => Ok(version),
-        _ => Err(Usage(format!("--protocol: expected a revision from 2025-03-26 on, such as 2026-07-28, got {name:?}"))),
+        _ => {
+            Err(Usage(format!("--protocol: expected a revision from 2025-03-26 on, such as 2026-07-28, got {name:?}")))
+        }
     }
 }
 

@@ -49,13 +49,13 @@ type Trace = Vec<String>;
 /// Bounds hold at every step, and the outcome is that of the whole stream in one chunk.
 fn limited(chunks: &[&[u8]], limit: usize, reject: bool) {
     let config = DecoderConfig::default()
-        .max_event_bytes(limit)
-        .max_id_bytes(limit)
-        .max_kind_bytes(limit)
-        .max_comment_bytes(limit)
-        .comments(true)
-        .blocks(true)
-        .reject_invalid_utf8(reject);
+        .with_max_event_bytes(limit)
+        .with_max_id_bytes(limit)
+        .with_max_kind_bytes(limit)
+        .with_max_comment_bytes(limit)
+        .with_comments(true)
+        .with_blocks(true)
+        .with_reject_invalid_utf8(reject);
     let whole = chunks.concat();
     assert_eq!(trace(config, chunks), trace(config, &[&whole]), "limit {limit}, reject {reject}");
 }

@@ -22,11 +22,7 @@ pub fn run(data: &[u8]) {
     array_agrees(text);
     kept_equals_lent(text);
     if let Some(id) = Id::parse(text) {
-        assert_eq!(
-            Id::parse(&id.to_json()),
-            Some(id),
-            "an id survives being written"
-        );
+        assert_eq!(Id::parse(&id.to_json()), Some(id), "an id survives being written");
     }
 }
 
@@ -37,10 +33,7 @@ fn bytes_agree(data: &[u8]) {
         Err(error) => match verdict {
             Completeness::Whole => panic!("ill-formed UTF-8 is no whole value"),
             Completeness::Prefix => {
-                assert!(
-                    error.error_len().is_none(),
-                    "only a cut at the end can be mended"
-                );
+                assert!(error.error_len().is_none(), "only a cut at the end can be mended");
             }
             Completeness::Invalid { position } => assert!(position <= error.valid_up_to()),
             _ => panic!("a verdict the test does not know"),
@@ -50,40 +43,25 @@ fn bytes_agree(data: &[u8]) {
 
 fn completeness_agrees(text: &str) {
     let verdict = check(text);
-    assert_eq!(
-        verdict == Completeness::Whole,
-        is_json(text),
-        "whole is what serde_json takes"
-    );
+    assert_eq!(verdict == Completeness::Whole, is_json(text), "whole is what serde_json takes");
     if text.len() <= COMPLETION_LIMIT && verdict != Completeness::Whole {
         assert_eq!(verdict == Completeness::Prefix, can_be_completed(text));
     }
     if let Completeness::Invalid { position } = verdict {
         let before = check_bytes(&text.as_bytes()[..position]);
-        assert!(
-            !matches!(before, Completeness::Invalid { .. }),
-            "what stands before is a prefix"
-        );
+        assert!(!matches!(before, Completeness::Invalid { .. }), "what stands before is a prefix");
     }
 }
 
 fn reading_agrees(text: &str) {
     let read = read(text);
     match (&read, check(text)) {
-        (
-            Err(ReadError::Syntax {
-                position,
-                incomplete: true,
-            }),
-            Completeness::Prefix,
-        ) => assert_eq!(*position, text.len()),
-        (
-            Err(ReadError::Syntax {
-                position,
-                incomplete: false,
-            }),
-            Completeness::Invalid { position: same },
-        ) => assert_eq!(*position, same),
+        (Err(ReadError::Syntax { position, incomplete: true }), Completeness::Prefix) => {
+            assert_eq!(*position, text.len())
+        }
+        (Err(ReadError::Syntax { position, incomplete: false }), Completeness::Invalid { position: same }) => {
+            assert_eq!(*position, same)
+        }
         (Err(ReadError::Syntax { .. }), verdict) => panic!("told {verdict:?} as a syntax error"),
         (_, verdict) => assert_eq!(verdict, Completeness::Whole),
     }
@@ -103,15 +81,9 @@ pub fn agrees_with_value(read: &Result<Envelope<'_>, ReadError>, value: &Value) 
         assert!(matches!(read, Err(ReadError::NotAnObject { .. })));
         return;
     };
-    let (method, result, error) = (
-        members.get("method"),
-        members.get("result"),
-        members.get("error"),
-    );
+    let (method, result, error) = (members.get("method"), members.get("result"), members.get("error"));
     match read {
-        Ok(Envelope::Request {
-            id, method, params, ..
-        }) => {
+        Ok(Envelope::Request { id, method, params, .. }) => {
             assert!(result.is_none() && error.is_none());
             same_id(Some(id), members.get("id"));
             assert_eq!(members["method"], **method);
@@ -123,16 +95,12 @@ pub fn agrees_with_value(read: &Result<Envelope<'_>, ReadError>, value: &Value) 
             assert_eq!(members["method"], **method);
             same_raw(*params, members.get("params"));
         }
-        Ok(Envelope::Result {
-            id, result: raw, ..
-        }) => {
+        Ok(Envelope::Result { id, result: raw, .. }) => {
             assert!(method.is_none() && error.is_none());
             same_id(id.as_ref(), members.get("id"));
             same_raw(Some(raw), result);
         }
-        Ok(Envelope::Error {
-            id, error: object, ..
-        }) => {
+        Ok(Envelope::Error { id, error: object, .. }) => {
             assert!(method.is_none() && result.is_none());
             same_id(id.as_ref(), members.get("id"));
             let error = error.expect("it was read as an error");
@@ -140,26 +108,18 @@ pub fn agrees_with_value(read: &Result<Envelope<'_>, ReadError>, value: &Value) 
             assert_eq!(error["message"], *object.message);
             same_raw(object.data, error.get("data"));
         }
-        Err(ReadError::Malformed {
-            problem: Problem::Duplicate { .. },
-            ..
-        }) => {}
-        Err(ReadError::Malformed { problem, .. }) => assert!(
-            is_malformed(value),
-            "told {problem:?} of a well-formed message"
-        ),
+        Err(ReadError::Malformed { problem: Problem::Duplicate { .. }, .. }) => {}
+        Err(ReadError::Malformed { problem, .. }) => {
+            assert!(is_malformed(value), "told {problem:?} of a well-formed message")
+        }
         other => panic!("told {other:?} of an object"),
     }
 }
 
 /// What makes an object no message, asked of the tree.
 fn is_malformed(value: &Value) -> bool {
-    let is_wrong =
-        |name: &str, fits: fn(&Value) -> bool| value.get(name).is_some_and(|member| !fits(member));
-    let outcomes = [value.get("result"), value.get("error")]
-        .into_iter()
-        .flatten()
-        .count();
+    let is_wrong = |name: &str, fits: fn(&Value) -> bool| value.get(name).is_some_and(|member| !fits(member));
+    let outcomes = [value.get("result"), value.get("error")].into_iter().flatten().count();
     is_wrong("jsonrpc", Value::is_string)
         || is_wrong("id", |id| id.is_null() || id.is_number() || id.is_string())
         || is_wrong("method", Value::is_string)
@@ -194,19 +154,13 @@ fn same_number(exact: i64, value: &Value) {
 fn same_raw(raw: Option<&str>, value: Option<&Value>) {
     match (raw, value) {
         (None, None) => {}
-        (Some(raw), Some(value)) => assert_eq!(
-            serde_json::from_str::<Value>(raw).as_ref().ok(),
-            Some(value)
-        ),
+        (Some(raw), Some(value)) => assert_eq!(serde_json::from_str::<Value>(raw).as_ref().ok(), Some(value)),
         (raw, value) => panic!("{raw:?} is not the member {value:?}"),
     }
 }
 
 fn array_agrees(text: &str) {
-    match (
-        read_array(text),
-        serde_json::from_str::<Vec<Box<RawValue>>>(text),
-    ) {
+    match (read_array(text), serde_json::from_str::<Vec<Box<RawValue>>>(text)) {
         (Ok(elements), Ok(expected)) => {
             assert!(elements.eq(expected.iter().map(|element| element.get())));
         }
@@ -231,18 +185,9 @@ fn kept_equals_lent(text: &str) {
     same_parts(&envelope, &joined);
 
     // A layout of another text: whatever comes of it, no panic.
-    for other in [
-        format!(" {text}"),
-        "é".repeat(text.len() / 2),
-        "x".repeat(text.len()),
-    ] {
+    for other in [format!(" {text}"), "é".repeat(text.len() / 2), "x".repeat(text.len())] {
         if let Ok(message) = Message::with_layout(other, layout.clone()) {
-            let _ = (
-                message.method(),
-                message.params(),
-                message.result(),
-                message.error(),
-            );
+            let _ = (message.method(), message.params(), message.result(), message.error());
         }
     }
 }
@@ -251,8 +196,9 @@ fn kept_equals_lent(text: &str) {
 pub fn same_parts(envelope: &Envelope<'_>, message: &Message) {
     assert_eq!(message.id(), envelope.id());
     let (method, params, result, error) = match envelope {
-        Envelope::Request { method, params, .. }
-        | Envelope::Notification { method, params, .. } => (Some(&**method), *params, None, None),
+        Envelope::Request { method, params, .. } | Envelope::Notification { method, params, .. } => {
+            (Some(&**method), *params, None, None)
+        }
         Envelope::Result { result, .. } => (None, None, Some(*result), None),
         Envelope::Error { error, .. } => (None, None, None, Some(error.clone())),
         _ => panic!("a kind the test does not know"),
@@ -271,9 +217,7 @@ pub fn is_json(text: &str) -> bool {
 /// Whether something can be appended that makes the text a JSON value, found by trying.
 pub fn can_be_completed(text: &str) -> bool {
     let closing = closing_brackets(text);
-    ENDINGS
-        .iter()
-        .any(|ending| is_json(&format!("{text}{ending}{closing}")))
+    ENDINGS.iter().any(|ending| is_json(&format!("{text}{ending}{closing}")))
 }
 
 /// One way out of every place in the grammar, up to where only closing brackets are missing.

@@ -6,9 +6,8 @@
 use std::time::UNIX_EPOCH;
 
 use mcp_sse_core::http::{
-    CodingError, ContentCoding, HttpDate, INFLATE_PIECE, InflateEnd, Inflater, MediaType, Progress,
-    ProtocolVersion, ResponseHead, RetryAfter, decode_value, encode_value, is_field_value,
-    is_reserved, is_token,
+    CodingError, ContentCoding, HttpDate, INFLATE_PIECE, InflateEnd, Inflater, MediaType, Progress, ProtocolVersion,
+    ResponseHead, RetryAfter, decode_value, encode_value, is_field_value, is_reserved, is_token,
 };
 
 /// Longest media type text a head may keep.
@@ -20,21 +19,12 @@ const MAX_MEDIA_TYPE_TEXT: usize = 128;
 ///
 /// If an invariant does not hold.
 pub fn run(data: &[u8]) {
-    let head_end = data
-        .windows(2)
-        .position(|pair| pair == b"\n\n")
-        .unwrap_or(data.len());
+    let head_end = data.windows(2).position(|pair| pair == b"\n\n").unwrap_or(data.len());
     let mut lines = data[..head_end].split(|&byte| byte == b'\n');
-    let status = lines
-        .next()
-        .and_then(|line| std::str::from_utf8(line).ok()?.trim().parse().ok())
-        .unwrap_or(200);
+    let status = lines.next().and_then(|line| std::str::from_utf8(line).ok()?.trim().parse().ok()).unwrap_or(200);
     let headers: Vec<(String, &[u8])> = lines
         .map(|line| {
-            let colon = line
-                .iter()
-                .position(|&byte| byte == b':')
-                .unwrap_or(line.len());
+            let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
             let value = line.get(colon + 1..).unwrap_or_default();
             (String::from_utf8_lossy(&line[..colon]).into_owned(), value)
         })
@@ -49,31 +39,19 @@ pub fn run(data: &[u8]) {
 }
 
 fn check_head(status: u16, headers: &[(String, &[u8])]) {
-    let head =
-        ResponseHead::from_headers(status, headers.iter().map(|(name, value)| (name, value)));
+    let head = ResponseHead::from_headers(status, headers.iter().map(|(name, value)| (name, value)));
     assert_eq!(head.status(), status);
 
     let mut shouted = ResponseHead::new(status);
     for (name, value) in headers {
-        shouted.header(
-            &name.to_ascii_uppercase(),
-            &[b" \t", *value, b"\t "].concat(),
-        );
+        shouted.header(&name.to_ascii_uppercase(), &[b" \t", *value, b"\t "].concat());
     }
-    assert_eq!(
-        shouted, head,
-        "neither a name's case nor outer white space matters"
-    );
+    assert_eq!(shouted, head, "neither a name's case nor outer white space matters");
 
     let printable = |text: &str| !text.chars().any(char::is_control);
-    assert_eq!(
-        head.media_type_text().is_none(),
-        head.media_type() == MediaType::Missing
-    );
+    assert_eq!(head.media_type_text().is_none(), head.media_type() == MediaType::Missing);
     if let Some(text) = head.media_type_text() {
-        assert!(
-            (1..=MAX_MEDIA_TYPE_TEXT).contains(&text.len()) && text.is_ascii() && printable(text)
-        );
+        assert!((1..=MAX_MEDIA_TYPE_TEXT).contains(&text.len()) && text.is_ascii() && printable(text));
     }
     assert!(head.content_length().is_none() || !head.has_invalid_content_length());
     let challenges = head.www_authenticate();
@@ -93,8 +71,7 @@ fn check_head(status: u16, headers: &[(String, &[u8])]) {
         }
         Some(wait @ RetryAfter::At { date, server_time }) => {
             assert_eq!(server_time, head.date());
-            let expected =
-                server_time.map(|now| date.unix_seconds().saturating_sub(now.unix_seconds()));
+            let expected = server_time.map(|now| date.unix_seconds().saturating_sub(now.unix_seconds()));
             assert_eq!(wait.delay().map(|delay| delay.as_secs()), expected);
         }
         _ => assert!(head.retry_after().is_none()),
@@ -112,20 +89,12 @@ fn check_value(name: &str, value: &[u8]) {
     assert!(is_field_value(&encoded));
     assert_eq!(decode_value(&encoded).as_deref(), Ok(&*text));
     if let Ok(decoded) = decode_value(&text) {
-        assert_eq!(
-            decode_value(&encode_value(&decoded)).as_deref(),
-            Ok(&*decoded)
-        );
+        assert_eq!(decode_value(&encode_value(&decoded)).as_deref(), Ok(&*decoded));
     }
 
     let text = text.trim();
-    if let (Some(ours), Ok(theirs)) = (
-        HttpDate::parse(text.as_bytes()),
-        httpdate::parse_http_date(text),
-    ) {
-        let theirs = theirs
-            .duration_since(UNIX_EPOCH)
-            .map(|since| since.as_secs());
+    if let (Some(ours), Ok(theirs)) = (HttpDate::parse(text.as_bytes()), httpdate::parse_http_date(text)) {
+        let theirs = theirs.duration_since(UNIX_EPOCH).map(|since| since.as_secs());
         assert_eq!(Ok(ours.unix_seconds()), theirs.map_err(|_| ()));
     }
     if let Ok(version) = text.parse::<ProtocolVersion>() {
@@ -143,11 +112,7 @@ struct Story {
 }
 
 fn check_inflater(choice: u8, seed: u8, body: &[u8]) {
-    let coding = if choice & 1 == 0 {
-        ContentCoding::Gzip
-    } else {
-        ContentCoding::Deflate
-    };
+    let coding = if choice & 1 == 0 { ContentCoding::Gzip } else { ContentCoding::Deflate };
     // 0 to 127 KiB; the highest choice leaves room for more than one window.
     let limit = u64::from(choice >> 1) * 1024;
     let at_once = tell(coding, limit, [body]);
@@ -161,17 +126,7 @@ fn check_inflater(choice: u8, seed: u8, body: &[u8]) {
         }
         _ => {}
     }
-    assert_eq!(
-        tell(
-            coding,
-            limit,
-            Chunks {
-                rest: body,
-                state: u32::from(seed)
-            }
-        ),
-        at_once
-    );
+    assert_eq!(tell(coding, limit, Chunks { rest: body, state: u32::from(seed) }), at_once);
     if body.len() < 4096 {
         assert_eq!(tell(coding, limit, body.chunks(1)), at_once);
     }
@@ -193,10 +148,7 @@ impl<'a> Iterator for Chunks<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        self.state = self
-            .state
-            .wrapping_mul(1_664_525)
-            .wrapping_add(1_013_904_223);
+        self.state = self.state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let length = (self.state >> 26) as usize;
         let (chunk, rest) = self.rest.split_at(length.min(self.rest.len()));
         self.rest = rest;
@@ -205,11 +157,7 @@ impl<'a> Iterator for Chunks<'a> {
 }
 
 /// Feeds the chunks and checks what every call promises.
-fn tell<'a>(
-    coding: ContentCoding,
-    limit: u64,
-    chunks: impl IntoIterator<Item = &'a [u8]>,
-) -> Story {
+fn tell<'a>(coding: ContentCoding, limit: u64, chunks: impl IntoIterator<Item = &'a [u8]>) -> Story {
     let mut inflater = Inflater::new(coding, limit).expect("this coding can be inflated");
     let (mut output, mut error) = (Vec::new(), None);
     'body: for mut input in chunks {
@@ -235,9 +183,5 @@ fn tell<'a>(
         }
     }
     assert_eq!(inflater.inflated_bytes(), output.len() as u64);
-    Story {
-        output,
-        error,
-        end: inflater.end(),
-    }
+    Story { output, error, end: inflater.end() }
 }

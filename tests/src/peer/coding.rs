@@ -41,11 +41,7 @@ pub struct Coding {
 
 impl Coding {
     fn new(kind: Kind, announced: Option<&str>) -> Self {
-        Self {
-            kind,
-            announced: announced.map(str::to_owned),
-            damage: Damage::None,
-        }
+        Self { kind, announced: announced.map(str::to_owned), damage: Damage::None }
     }
 
     /// The body as it is.
@@ -140,9 +136,7 @@ impl Coding {
     pub(super) fn encode(&self, pieces: &[&[u8]]) -> Coded {
         // Where the damage begins, in bytes of the uncoded body; the encoder is flushed there, so that all before it can be read.
         let corrupt_at = match self.damage {
-            Damage::CorruptAfterBlocks(blocks) => {
-                Some(pieces.iter().take(blocks).map(|piece| piece.len()).sum())
-            }
+            Damage::CorruptAfterBlocks(blocks) => Some(pieces.iter().take(blocks).map(|piece| piece.len()).sum()),
             Damage::CorruptAfterBytes(bytes) => Some(bytes),
             _ => None,
         };
@@ -159,33 +153,24 @@ impl Coding {
             }
             Damage::CorruptAfterBlocks(_) | Damage::CorruptAfterBytes(_) => {
                 // 0xFF opens a deflate block of the reserved type 3.
-                let from = corrupt_from
-                    .unwrap_or(bytes.len())
-                    .max(self.header_length());
+                let from = corrupt_from.unwrap_or(bytes.len()).max(self.header_length());
                 bytes.iter_mut().skip(from).for_each(|byte| *byte = 0xFF);
             }
         }
-        cuts.iter_mut()
-            .for_each(|cut| *cut = (*cut).min(bytes.len()));
+        cuts.iter_mut().for_each(|cut| *cut = (*cut).min(bytes.len()));
         let reach = (self.kind != Kind::Identity).then(|| self.inflated_lengths(&bytes));
         Coded { bytes, cuts, reach }
     }
 
     /// The coded bytes, the coded length after each piece, and the coded length at `corrupt_at`.
-    fn encode_whole(
-        &self,
-        pieces: &[&[u8]],
-        corrupt_at: Option<usize>,
-    ) -> (Vec<u8>, Vec<usize>, Option<usize>) {
+    fn encode_whole(&self, pieces: &[&[u8]], corrupt_at: Option<usize>) -> (Vec<u8>, Vec<usize>, Option<usize>) {
         let mut encoder = Encoder::new(self.kind);
         let (mut cuts, mut corrupt_from, mut plain) = (Vec::new(), None, 0);
         for (index, piece) in pieces.iter().enumerate() {
             if index > 0 && self.kind == Kind::GzipMembers {
                 encoder.next_member();
             }
-            let split = corrupt_at
-                .filter(|at| (plain..plain + piece.len()).contains(at))
-                .map(|at| at - plain);
+            let split = corrupt_at.filter(|at| (plain..plain + piece.len()).contains(at)).map(|at| at - plain);
             if let Some(split) = split {
                 encoder.write(&piece[..split]);
                 corrupt_from = Some(encoder.length());
@@ -220,13 +205,11 @@ impl Coding {
                 Stage::Footer(1) if self.kind == Kind::GzipMembers => start(self.header_length()),
                 Stage::Footer(0 | 1) | Stage::Over => Stage::Over,
                 Stage::Footer(left) => Stage::Footer(left - 1),
-                Stage::Data(mut inflater) => {
-                    match inflate_byte(&mut inflater, *byte, &mut output, &mut reached) {
-                        Ok(true) => Stage::Footer(self.footer_length()),
-                        Ok(false) => Stage::Data(inflater),
-                        Err(()) => Stage::Over,
-                    }
-                }
+                Stage::Data(mut inflater) => match inflate_byte(&mut inflater, *byte, &mut output, &mut reached) {
+                    Ok(true) => Stage::Footer(self.footer_length()),
+                    Ok(false) => Stage::Data(inflater),
+                    Err(()) => Stage::Over,
+                },
             };
             lengths.push(reached);
         }
@@ -235,19 +218,12 @@ impl Coding {
 }
 
 /// Feeds one byte; adds what comes out to `reached`; true at the end of the deflate data.
-fn inflate_byte(
-    inflater: &mut Decompress,
-    byte: u8,
-    output: &mut [u8],
-    reached: &mut usize,
-) -> Result<bool, ()> {
+fn inflate_byte(inflater: &mut Decompress, byte: u8, output: &mut [u8], reached: &mut usize) -> Result<bool, ()> {
     let input = [byte];
     let mut taken = 0;
     loop {
         let (in_before, out_before) = (inflater.total_in(), inflater.total_out());
-        let status = inflater
-            .decompress(&input[taken..], output, FlushDecompress::None)
-            .map_err(|_| ())?;
+        let status = inflater.decompress(&input[taken..], output, FlushDecompress::None).map_err(|_| ())?;
         let used = (inflater.total_in() - in_before) as usize;
         let made = (inflater.total_out() - out_before) as usize;
         taken += used;
@@ -297,13 +273,9 @@ impl Encoder {
     fn new(kind: Kind) -> Self {
         match kind {
             Kind::Identity => Self::Identity(Vec::new()),
-            Kind::Gzip | Kind::GzipMembers => {
-                Self::Gzip(GzEncoder::new(Vec::new(), Compression::default()))
-            }
+            Kind::Gzip | Kind::GzipMembers => Self::Gzip(GzEncoder::new(Vec::new(), Compression::default())),
             Kind::Zlib => Self::Zlib(ZlibEncoder::new(Vec::new(), Compression::default())),
-            Kind::RawDeflate => {
-                Self::RawDeflate(DeflateEncoder::new(Vec::new(), Compression::default()))
-            }
+            Kind::RawDeflate => Self::RawDeflate(DeflateEncoder::new(Vec::new(), Compression::default())),
         }
     }
 
@@ -314,10 +286,7 @@ impl Encoder {
             Self::Zlib(encoder) => encoder,
             Self::RawDeflate(encoder) => encoder,
         };
-        writer
-            .write_all(piece)
-            .and_then(|()| writer.flush())
-            .expect(IN_MEMORY);
+        writer.write_all(piece).and_then(|()| writer.flush()).expect(IN_MEMORY);
     }
 
     fn length(&self) -> usize {
@@ -331,8 +300,7 @@ impl Encoder {
 
     fn next_member(&mut self) {
         if let Self::Gzip(encoder) = self {
-            let finished =
-                std::mem::replace(encoder, GzEncoder::new(Vec::new(), Compression::default()));
+            let finished = std::mem::replace(encoder, GzEncoder::new(Vec::new(), Compression::default()));
             let bytes = finished.finish().expect(IN_MEMORY);
             *encoder = GzEncoder::new(bytes, Compression::default());
         }

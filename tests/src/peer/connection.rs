@@ -23,12 +23,7 @@ pub(super) fn serve(shared: &Arc<Shared>, tcp: Arc<TcpStream>, number: usize, fa
     let Ok(wire) = Wire::new(tcp, Arc::clone(&shared.stop)) else {
         return;
     };
-    let mut connection = Connection {
-        shared,
-        number,
-        wire,
-        reader: RequestReader::default(),
-    };
+    let mut connection = Connection { shared, number, wire, reader: RequestReader::default() };
     let ending = connection.open(fault);
     if let Some(ending) = ending.or_else(|| connection.exchange_all()) {
         connection.end(ending);
@@ -65,9 +60,7 @@ impl Connection<'_> {
                 self.note_close(&Err(error));
                 return Some(Ending::TlsTruncate);
             }
-            self.shared
-                .journal
-                .on_connection(self.number, |record| record.handshake = true);
+            self.shared.journal.on_connection(self.number, |record| record.handshake = true);
         }
         match fault {
             OnConnection::ReadThen(bytes, ending) => {
@@ -120,13 +113,8 @@ impl Connection<'_> {
             };
             let scenario = scenario_of(&head.target);
             if let Some((bytes, ending)) = self.shared.journal.take_request_cut(scenario) {
-                let body = self
-                    .reader
-                    .exactly(bytes, &mut self.wire)
-                    .unwrap_or_default();
-                self.shared
-                    .journal
-                    .on_cut_request(scenario.unwrap_or_default(), body);
+                let body = self.reader.exactly(bytes, &mut self.wire).unwrap_or_default();
+                self.shared.journal.on_cut_request(scenario.unwrap_or_default(), body);
                 return Some(ending);
             }
             let body = match self.reader.body(&head, &mut self.wire) {
@@ -148,34 +136,22 @@ impl Connection<'_> {
 
     fn unreadable(&mut self, error: io::Error) -> Option<Ending> {
         if error.kind() == io::ErrorKind::InvalidData {
-            let refusal =
-                b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let refusal = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             return self.wire.write_all(refusal).is_ok().then_some(Ending::Fin);
         }
         self.note_close(&Err(error));
         None
     }
 
-    fn respond(
-        &mut self,
-        place: Option<Place>,
-        request: &Request,
-        script: &Script,
-    ) -> io::Result<Ending> {
+    fn respond(&mut self, place: Option<Place>, request: &Request, script: &Script) -> io::Result<Ending> {
         let response = script.response(request);
         let rendered = render(&response, request);
         let (end, ending) = match &script.ending {
             Some((at, ending)) => (at.resolve(&rendered), ending.clone()),
-            None if response.keeps_alive() && !request.wants_close() => {
-                (rendered.bytes.len(), Ending::KeepAlive)
-            }
+            None if response.keeps_alive() && !request.wants_close() => (rendered.bytes.len(), Ending::KeepAlive),
             None => (rendered.bytes.len(), Ending::Fin),
         };
-        let mut pauses: Vec<_> = script
-            .pauses
-            .iter()
-            .map(|(at, pause)| (at.resolve(&rendered), pause))
-            .collect();
+        let mut pauses: Vec<_> = script.pauses.iter().map(|(at, pause)| (at.resolve(&rendered), pause)).collect();
         pauses.retain(|(offset, _)| *offset <= end);
         pauses.sort_by_key(|(offset, _)| *offset);
         let mut written = 0;
@@ -186,9 +162,7 @@ impl Connection<'_> {
             }
         }
         self.write(place, &rendered, &mut written, end, script.drip)?;
-        self.shared
-            .journal
-            .on_response(place, |record| record.done = true);
+        self.shared.journal.on_response(place, |record| record.done = true);
         Ok(ending)
     }
 
@@ -203,12 +177,9 @@ impl Connection<'_> {
     ) -> io::Result<()> {
         while *written < up_to {
             let size = drip.map_or(up_to - *written, |(size, _)| size.min(up_to - *written));
-            self.wire
-                .write_all(&rendered.bytes[*written..*written + size])?;
+            self.wire.write_all(&rendered.bytes[*written..*written + size])?;
             *written += size;
-            self.shared
-                .journal
-                .on_response(place, |record| record.written = *written);
+            self.shared.journal.on_response(place, |record| record.written = *written);
             if let Some((_, every)) = drip.filter(|_| *written < up_to) {
                 self.wait(every)?;
             }

@@ -77,10 +77,7 @@ pub struct ScenarioLog {
 impl ScenarioLog {
     /// How often a method ran.
     pub fn executions_of(&self, method: &str) -> usize {
-        self.executions
-            .iter()
-            .filter(|execution| execution.method == method)
-            .count()
+        self.executions.iter().filter(|execution| execution.method == method).count()
     }
 
     /// How often a method ran with these params (`_meta` aside, which differs between attempts).
@@ -93,12 +90,8 @@ impl ScenarioLog {
             params
         };
         let wanted = without_meta(params);
-        let ran = self
-            .executions
-            .iter()
-            .filter(|execution| execution.method == method);
-        ran.filter(|execution| without_meta(&execution.params) == wanted)
-            .count()
+        let ran = self.executions.iter().filter(|execution| execution.method == method);
+        ran.filter(|execution| without_meta(&execution.params) == wanted).count()
     }
 }
 
@@ -125,16 +118,13 @@ struct Table {
 impl Table {
     /// The first unused script that takes the request, else the last used one that does, else what a sound server does.
     fn choose(&mut self, request: &Request) -> Script {
-        let unused = (0..self.scripts.len())
-            .find(|index| !self.used[*index] && self.scripts[*index].takes(request));
+        let unused = (0..self.scripts.len()).find(|index| !self.used[*index] && self.scripts[*index].takes(request));
         if let Some(index) = unused {
             self.used[index] = true;
             return self.scripts[index].clone();
         }
         let repeated = self.scripts.iter().rfind(|script| script.takes(request));
-        repeated
-            .cloned()
-            .unwrap_or_else(|| standard_script(request.kind()))
+        repeated.cloned().unwrap_or_else(|| standard_script(request.kind()))
     }
 }
 
@@ -169,13 +159,7 @@ pub(super) struct Place {
 
 impl Journal {
     pub(super) fn read<T>(&self, read: impl FnOnce(&Log) -> T) -> T {
-        read(
-            &self
-                .state
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .log,
-        )
+        read(&self.state.lock().unwrap_or_else(PoisonError::into_inner).log)
     }
 
     fn update<T>(&self, update: impl FnOnce(&mut State) -> T) -> T {
@@ -196,22 +180,14 @@ impl Journal {
             if left.is_zero() {
                 return false;
             }
-            state = self
-                .changed
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     pub(super) fn add_scenario(&self, scripts: Vec<Script>) -> usize {
         self.update(|state| {
             state.log.scenarios.push(ScenarioLog::default());
-            state.tables.push(Table {
-                used: vec![false; scripts.len()],
-                scripts,
-                ..Table::default()
-            });
+            state.tables.push(Table { used: vec![false; scripts.len()], scripts, ..Table::default() });
             state.tables.len() - 1
         })
     }
@@ -231,11 +207,7 @@ impl Journal {
         })
     }
 
-    pub(super) fn on_connection(
-        &self,
-        connection: usize,
-        change: impl FnOnce(&mut ConnectionRecord),
-    ) {
+    pub(super) fn on_connection(&self, connection: usize, change: impl FnOnce(&mut ConnectionRecord)) {
         self.update(|state| change(&mut state.log.connections[connection]));
     }
 
@@ -255,16 +227,10 @@ impl Journal {
     }
 
     /// Logs a whole request, chooses its script and runs the side effect, if the script lets it run.
-    pub(super) fn on_request(
-        &self,
-        scenario: Option<usize>,
-        mut request: Request,
-    ) -> (Option<Place>, Request, Script) {
+    pub(super) fn on_request(&self, scenario: Option<usize>, mut request: Request) -> (Option<Place>, Request, Script) {
         self.update(|state| {
             state.log.connections[request.connection].requests += 1;
-            let Some((scenario, table)) =
-                scenario.and_then(|index| Some((index, state.tables.get_mut(index)?)))
-            else {
+            let Some((scenario, table)) = scenario.and_then(|index| Some((index, state.tables.get_mut(index)?))) else {
                 state.log.lost_requests.push(request.clone());
                 return (None, request, Script::new(Response::empty(404)));
             };
@@ -286,33 +252,16 @@ impl Journal {
                     log.replies.push(message.clone());
                 }
             }
-            request.executions = request
-                .method()
-                .and_then(|method| table.counts.get(method))
-                .copied()
-                .unwrap_or(0);
+            request.executions = request.method().and_then(|method| table.counts.get(method)).copied().unwrap_or(0);
             log.requests.push(request.clone());
             log.responses.push(ResponseRecord::default());
-            (
-                Some(Place {
-                    scenario,
-                    request: request.attempt - 1,
-                }),
-                request,
-                script,
-            )
+            (Some(Place { scenario, request: request.attempt - 1 }), request, script)
         })
     }
 
-    pub(super) fn on_response(
-        &self,
-        place: Option<Place>,
-        change: impl FnOnce(&mut ResponseRecord),
-    ) {
+    pub(super) fn on_response(&self, place: Option<Place>, change: impl FnOnce(&mut ResponseRecord)) {
         if let Some(place) = place {
-            self.update(|state| {
-                change(&mut state.log.scenarios[place.scenario].responses[place.request])
-            });
+            self.update(|state| change(&mut state.log.scenarios[place.scenario].responses[place.request]));
         }
     }
 }

@@ -19,18 +19,9 @@ impl RefusedPort {
     /// If the system gives no port.
     pub fn new() -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-        socket
-            .bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())
-            .expect("a port");
-        let address = socket
-            .local_addr()
-            .ok()
-            .and_then(|address| address.as_socket())
-            .expect("the port's number");
-        Self {
-            _socket: socket,
-            address,
-        }
+        socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("a port");
+        let address = socket.local_addr().ok().and_then(|address| address.as_socket()).expect("the port's number");
+        Self { _socket: socket, address }
     }
 
     /// The address that refuses.
@@ -48,8 +39,5 @@ impl Default for RefusedPort {
 /// A URL at which every connection is refused, as long as the process lives.
 pub fn refused_url() -> String {
     static PORT: OnceLock<RefusedPort> = OnceLock::new();
-    format!(
-        "http://{}/mcp",
-        PORT.get_or_init(RefusedPort::new).address()
-    )
+    format!("http://{}/mcp", PORT.get_or_init(RefusedPort::new).address())
 }

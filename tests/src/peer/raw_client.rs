@@ -41,16 +41,13 @@ impl RawClient {
         let tcp = TcpStream::connect(address)?;
         tcp.set_nodelay(true)?;
         tcp.set_read_timeout(Some(Duration::from_secs(10)))?;
-        Ok(Self {
-            stream: Stream::Plain(tcp),
-        })
+        Ok(Self { stream: Stream::Plain(tcp) })
     }
 
     /// Connects with TLS, trusting only this certificate, and completes the handshake.
     pub fn connect_tls(address: SocketAddr, certificate_pem: &str, name: &str) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
-        let certificate =
-            CertificateDer::from_pem_slice(certificate_pem.as_bytes()).map_err(io::Error::other)?;
+        let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes()).map_err(io::Error::other)?;
         roots.add(certificate).map_err(io::Error::other)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
@@ -60,16 +57,12 @@ impl RawClient {
             .with_no_client_auth();
         let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
         let session = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
-        let Stream::Plain(tcp) = Self::connect(address)?.stream else {
-            unreachable!("connected without TLS")
-        };
+        let Stream::Plain(tcp) = Self::connect(address)?.stream else { unreachable!("connected without TLS") };
         let mut stream = StreamOwned::new(session, tcp);
         while stream.conn.is_handshaking() {
             stream.conn.complete_io(&mut stream.sock)?;
         }
-        Ok(Self {
-            stream: Stream::Tls(Box::new(stream)),
-        })
+        Ok(Self { stream: Stream::Tls(Box::new(stream)) })
     }
 
     /// The socket.

@@ -70,10 +70,7 @@ pub struct Rendered {
 impl Rendered {
     /// The offset of a mark, if the response has it.
     pub fn at(&self, mark: Mark) -> Option<usize> {
-        self.marks
-            .iter()
-            .find(|(known, _)| *known == mark)
-            .map(|(_, offset)| *offset)
+        self.marks.iter().find(|(known, _)| *known == mark).map(|(_, offset)| *offset)
     }
 
     /// All marks, by offset.
@@ -149,33 +146,17 @@ pub(super) fn render(response: &Response, request: &Request) -> Rendered {
     let (mut bytes, mut marks) = head(response, coded.bytes.len());
     let head_len = bytes.len();
 
-    let wire = |plain: usize| {
-        coded
-            .offset_of(plain)
-            .and_then(|coded| framed.offset_of(coded))
-            .map(|offset| head_len + offset)
-    };
-    marks.extend(
-        plain
-            .marks
-            .iter()
-            .filter_map(|(mark, offset)| Some((*mark, wire(*offset)?))),
-    );
-    marks.extend(
-        framed
-            .marks
-            .iter()
-            .map(|(mark, offset)| (*mark, head_len + offset)),
-    );
+    let wire =
+        |plain: usize| coded.offset_of(plain).and_then(|coded| framed.offset_of(coded)).map(|offset| head_len + offset);
+    marks.extend(plain.marks.iter().filter_map(|(mark, offset)| Some((*mark, wire(*offset)?))));
+    marks.extend(framed.marks.iter().map(|(mark, offset)| (*mark, head_len + offset)));
 
     let answer = plain.answer.as_ref();
     let delivered = answer.and_then(|answer| wire(answer.end));
-    let terminated = delivered
-        .and(answer)
-        .and_then(|answer| match answer.in_event {
-            true => answer.blank_line.and_then(wire),
-            false => framed.end.map(|end| head_len + end),
-        });
+    let terminated = delivered.and(answer).and_then(|answer| match answer.in_event {
+        true => answer.blank_line.and_then(wire),
+        false => framed.end.map(|end| head_len + end),
+    });
     if let (Some(answer), Some(delivered)) = (answer, delivered) {
         marks.extend(wire(answer.start).map(|offset| (Mark::AnswerStart, offset)));
         marks.push((Mark::AnswerEnd, delivered));
@@ -184,13 +165,7 @@ pub(super) fn render(response: &Response, request: &Request) -> Rendered {
     bytes.extend(&framed.bytes);
     marks.push((Mark::BodyEnd, bytes.len()));
     marks.sort_by_key(|(mark, offset)| (*offset, *mark));
-    Rendered {
-        bytes,
-        head_len,
-        answer_delivered_at: delivered,
-        answer_terminated_at: terminated,
-        marks,
-    }
+    Rendered { bytes, head_len, answer_delivered_at: delivered, answer_terminated_at: terminated, marks }
 }
 
 fn head(response: &Response, coded_length: usize) -> (Vec<u8>, Vec<(Mark, usize)>) {
@@ -199,10 +174,7 @@ fn head(response: &Response, coded_length: usize) -> (Vec<u8>, Vec<(Mark, usize)
         bytes.extend(interim);
         marks.push((Mark::InterimEnd(index), bytes.len()));
     }
-    let reason = response
-        .reason
-        .as_deref()
-        .unwrap_or_else(|| reason_phrase(response.status));
+    let reason = response.reason.as_deref().unwrap_or_else(|| reason_phrase(response.status));
     bytes.extend(format!("{} {} {reason}\r\n", response.version, response.status).into_bytes());
     marks.push((Mark::StatusLineEnd, bytes.len()));
     let mut line = |line: &[u8]| {
@@ -219,9 +191,7 @@ fn head(response: &Response, coded_length: usize) -> (Vec<u8>, Vec<(Mark, usize)
         // RFC 9110 8.6: no Content-Length under 204.
         Framing::ContentLength if response.status == 204 => {}
         Framing::ContentLength => line(format!("Content-Length: {coded_length}").as_bytes()),
-        Framing::WrongLength(by) => {
-            line(format!("Content-Length: {}", declared(coded_length, *by)).as_bytes())
-        }
+        Framing::WrongLength(by) => line(format!("Content-Length: {}", declared(coded_length, *by)).as_bytes()),
         Framing::Chunked(_) => line(b"Transfer-Encoding: chunked"),
         Framing::UntilClose => {}
     }
@@ -243,9 +213,7 @@ fn plain_body(response: &Response, request: &Request) -> Plain {
     match &response.body {
         Body::Sse(blocks) => {
             for (index, block) in blocks.iter().enumerate() {
-                plain
-                    .marks
-                    .push((Mark::BlockStart(index), plain.bytes.len()));
+                plain.marks.push((Mark::BlockStart(index), plain.bytes.len()));
                 plain.block(index, block, response, request);
                 plain.marks.push((Mark::BlockEnd(index), plain.bytes.len()));
                 plain.ends.push(plain.bytes.len());
@@ -256,12 +224,7 @@ fn plain_body(response: &Response, request: &Request) -> Plain {
             let text = String::from_utf8_lossy(&plain.bytes);
             if is_answer(&text, request, response.status) {
                 let start = text.len() - text.trim_start().len();
-                plain.answer = Some(Answer {
-                    start,
-                    end: text.trim_end().len(),
-                    blank_line: None,
-                    in_event: false,
-                });
+                plain.answer = Some(Answer { start, end: text.trim_end().len(), blank_line: None, in_event: false });
             }
             plain.ends.push(plain.bytes.len());
         }
@@ -276,10 +239,7 @@ fn plain_body(response: &Response, request: &Request) -> Plain {
 impl Plain {
     fn pieces(&self) -> Vec<&[u8]> {
         let mut start = 0;
-        self.ends
-            .iter()
-            .map(|end| &self.bytes[std::mem::replace(&mut start, *end)..*end])
-            .collect()
+        self.ends.iter().map(|end| &self.bytes[std::mem::replace(&mut start, *end)..*end]).collect()
     }
 
     fn block(&mut self, index: usize, block: &Sse, response: &Response, request: &Request) {
@@ -291,11 +251,7 @@ impl Plain {
         if let Some(comment) = &block.comment {
             self.line("", comment, block, line_end);
         }
-        for (field, value) in [
-            ("event", &block.event),
-            ("id", &block.id),
-            ("retry", &block.retry),
-        ] {
+        for (field, value) in [("event", &block.event), ("id", &block.id), ("retry", &block.retry)] {
             if let Some(value) = value {
                 self.line(field, value, block, line_end);
             }
@@ -303,24 +259,16 @@ impl Plain {
         let answer = block.data.as_ref().and_then(|data| {
             let data = data.fill(request);
             // The range of each line's value, to find the first and the last byte of the JSON.
-            let spans: Vec<(usize, &str)> = data
-                .split('\n')
-                .map(|value| (self.line("data", value, block, line_end), value))
-                .collect();
+            let spans: Vec<(usize, &str)> =
+                data.split('\n').map(|value| (self.line("data", value, block, line_end), value)).collect();
             let (first, (last, value)) = (spans.first()?.0, spans.last()?);
-            self.marks.extend([
-                (Mark::DataStart(index), first),
-                (Mark::DataEnd(index), last + value.len()),
-            ]);
+            self.marks.extend([(Mark::DataStart(index), first), (Mark::DataEnd(index), last + value.len())]);
             if self.answer.is_some() || !is_answer(&data, request, response.status) {
                 return None;
             }
             let (start, opening) = spans.iter().find(|(_, value)| !value.trim().is_empty())?;
             let (end, closing) = spans.iter().rfind(|(_, value)| !value.trim().is_empty())?;
-            Some((
-                start + opening.len() - opening.trim_start().len(),
-                end + closing.trim_end().len(),
-            ))
+            Some((start + opening.len() - opening.trim_start().len(), end + closing.trim_end().len()))
         });
         if block.blank_line {
             self.bytes.extend(line_end.bytes());
@@ -330,20 +278,15 @@ impl Plain {
                 LineEnd::CrLf => self.bytes.len() - 1,
                 LineEnd::Lf | LineEnd::Cr => self.bytes.len(),
             };
-            self.answer = Some(Answer {
-                start,
-                end,
-                blank_line: block.blank_line.then_some(after_blank_line),
-                in_event: true,
-            });
+            self.answer =
+                Some(Answer { start, end, blank_line: block.blank_line.then_some(after_blank_line), in_event: true });
         }
     }
 
     /// Writes one line and tells where its value begins.
     fn line(&mut self, field: &str, value: &str, block: &Sse, line_end: LineEnd) -> usize {
         self.bytes.extend(field.as_bytes());
-        self.bytes
-            .extend(if block.space { &b": "[..] } else { b":" });
+        self.bytes.extend(if block.space { &b": "[..] } else { b":" });
         let start = self.bytes.len();
         self.bytes.extend(value.as_bytes());
         self.bytes.extend(line_end.bytes());
@@ -380,56 +323,31 @@ fn frame(framing: &Framing, coded: &Coded) -> Framed {
         Framing::ContentLength | Framing::UntilClose => plain_frame(coded, length, Some(length)),
         Framing::WrongLength(by) => {
             let declared = declared(length, *by);
-            plain_frame(
-                coded,
-                declared.min(length),
-                (declared <= length).then_some(declared),
-            )
+            plain_frame(coded, declared.min(length), (declared <= length).then_some(declared))
         }
     }
 }
 
 fn plain_frame(coded: &Coded, visible: usize, end: Option<usize>) -> Framed {
-    Framed {
-        bytes: coded.bytes.clone(),
-        runs: vec![(0, 0)],
-        marks: Vec::new(),
-        visible,
-        end,
-    }
+    Framed { bytes: coded.bytes.clone(), runs: vec![(0, 0)], marks: Vec::new(), visible, end }
 }
 
 fn frame_chunked(chunked: &Chunked, coded: &Coded) -> Framed {
-    let mut framed = Framed {
-        visible: coded.bytes.len(),
-        ..Framed::default()
-    };
+    let mut framed = Framed { visible: coded.bytes.len(), ..Framed::default() };
     let mut begin = 0;
     for (index, end) in chunk_ends(chunked, coded).into_iter().enumerate() {
-        framed
-            .marks
-            .push((Mark::ChunkStart(index), framed.bytes.len()));
-        framed
-            .bytes
-            .extend(format!("{:x}{}\r\n", end - begin, chunked.extension).into_bytes());
-        framed
-            .marks
-            .push((Mark::ChunkDataStart(index), framed.bytes.len()));
+        framed.marks.push((Mark::ChunkStart(index), framed.bytes.len()));
+        framed.bytes.extend(format!("{:x}{}\r\n", end - begin, chunked.extension).into_bytes());
+        framed.marks.push((Mark::ChunkDataStart(index), framed.bytes.len()));
         framed.runs.push((begin, framed.bytes.len()));
         framed.bytes.extend(&coded.bytes[begin..end]);
-        framed
-            .marks
-            .push((Mark::ChunkDataEnd(index), framed.bytes.len()));
+        framed.marks.push((Mark::ChunkDataEnd(index), framed.bytes.len()));
         framed.bytes.extend(b"\r\n");
-        framed
-            .marks
-            .push((Mark::ChunkEnd(index), framed.bytes.len()));
+        framed.marks.push((Mark::ChunkEnd(index), framed.bytes.len()));
         begin = end;
     }
     if !chunked.without_last {
-        framed
-            .marks
-            .push((Mark::LastChunkStart, framed.bytes.len()));
+        framed.marks.push((Mark::LastChunkStart, framed.bytes.len()));
         framed.bytes.extend(b"0\r\n");
         for trailer in &chunked.trailers {
             framed.bytes.extend(trailer.as_bytes());

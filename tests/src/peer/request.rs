@@ -54,7 +54,8 @@ pub struct Request {
 impl Request {
     /// A request as a client might send it, to render a script without a connection.
     pub fn sample(method: &str, id: impl Into<Value>) -> Self {
-        let message = serde_json::json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": {"name": "charge"}});
+        let message =
+            serde_json::json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": {"name": "charge"}});
         Self {
             http_method: "POST".to_owned(),
             target: "/".to_owned(),
@@ -70,18 +71,14 @@ impl Request {
 
     /// The value of the first header of this name (lower case).
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The message that an answer answers: the first call, else the first message; without a message (a GET), the
     /// latest call of the scenario.
     pub fn message(&self) -> Option<&Value> {
         let call = self.messages.iter().find(|message| is_call(message));
-        call.or_else(|| self.messages.first())
-            .or(self.earlier_call.as_ref())
+        call.or_else(|| self.messages.first()).or(self.earlier_call.as_ref())
     }
 
     /// The JSON-RPC id of [`message`](Self::message).
@@ -96,16 +93,13 @@ impl Request {
 
     /// The params of [`message`](Self::message), or null.
     pub fn params(&self) -> &Value {
-        self.message()
-            .and_then(|message| message.get("params"))
-            .unwrap_or(&Value::Null)
+        self.message().and_then(|message| message.get("params")).unwrap_or(&Value::Null)
     }
 
     /// What it carries.
     pub fn kind(&self) -> Kind {
         let has_method = |message: &Value| message.get("method").is_some();
-        let has_outcome =
-            |message: &Value| message.get("result").is_some() || message.get("error").is_some();
+        let has_outcome = |message: &Value| message.get("result").is_some() || message.get("error").is_some();
         if self.http_method != "POST" {
             Kind::Other
         } else if self.messages.iter().any(is_call) {
@@ -123,8 +117,7 @@ impl Request {
 
     /// Whether the client asks for the connection to be closed after the response.
     pub(super) fn wants_close(&self) -> bool {
-        self.header("connection")
-            .is_some_and(|value| value.to_ascii_lowercase().contains("close"))
+        self.header("connection").is_some_and(|value| value.to_ascii_lowercase().contains("close"))
     }
 }
 
@@ -157,36 +150,20 @@ impl RequestReader {
                 return Err(invalid("request head over the limit"));
             }
             if self.fill(wire)? == 0 {
-                return if self.buffer.is_empty() {
-                    Ok(None)
-                } else {
-                    Err(cut_short())
-                };
+                return if self.buffer.is_empty() { Ok(None) } else { Err(cut_short()) };
             }
         }
     }
 
     /// The body that belongs to `head`.
     pub(super) fn body(&mut self, head: &Head, wire: &mut Wire) -> io::Result<Vec<u8>> {
-        let value_of = |name: &str| {
-            head.headers
-                .iter()
-                .find(|(known, _)| known == name)
-                .map(|(_, value)| value.trim())
-        };
-        if value_of("transfer-encoding")
-            .is_some_and(|coding| coding.to_ascii_lowercase().contains("chunked"))
-        {
+        let value_of = |name: &str| head.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
+        if value_of("transfer-encoding").is_some_and(|coding| coding.to_ascii_lowercase().contains("chunked")) {
             return self.chunked_body(wire);
         }
         match value_of("content-length") {
             None => Ok(Vec::new()),
-            Some(length) => self.exactly(
-                length
-                    .parse()
-                    .map_err(|_| invalid("Content-Length is no number"))?,
-                wire,
-            ),
+            Some(length) => self.exactly(length.parse().map_err(|_| invalid("Content-Length is no number"))?, wire),
         }
     }
 
@@ -267,10 +244,7 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(usize, Head)>> {
                     .headers
                     .iter()
                     .map(|header| {
-                        (
-                            header.name.to_ascii_lowercase(),
-                            String::from_utf8_lossy(header.value).into_owned(),
-                        )
+                        (header.name.to_ascii_lowercase(), String::from_utf8_lossy(header.value).into_owned())
                     })
                     .collect(),
             };

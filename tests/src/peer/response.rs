@@ -43,16 +43,7 @@ pub struct Sse {
 impl Sse {
     /// A block with nothing but its blank line; the setters fill it.
     pub fn block() -> Self {
-        Self {
-            comment: None,
-            event: None,
-            id: None,
-            retry: None,
-            data: None,
-            raw: None,
-            space: true,
-            blank_line: true,
-        }
+        Self { comment: None, event: None, id: None, retry: None, data: None, raw: None, space: true, blank_line: true }
     }
 
     /// An event of type `message`, named as such, with one `data` line for each line of the text.
@@ -62,10 +53,7 @@ impl Sse {
 
     /// An event without an `event` line.
     pub fn data(data: impl Into<Text>) -> Self {
-        Self {
-            data: Some(data.into()),
-            ..Self::block()
-        }
+        Self { data: Some(data.into()), ..Self::block() }
     }
 
     /// The answer of the counted tool ([`Text::charged`]).
@@ -80,18 +68,12 @@ impl Sse {
 
     /// A comment block, as servers send to keep a connection alive.
     pub fn comment(text: &str) -> Self {
-        Self {
-            comment: Some(text.to_owned()),
-            ..Self::block()
-        }
+        Self { comment: Some(text.to_owned()), ..Self::block() }
     }
 
     /// Bytes as they are, with no line end added. An answer in them is not recognised as one.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
-        Self {
-            raw: Some(bytes.into()),
-            ..Self::block()
-        }
+        Self { raw: Some(bytes.into()), ..Self::block() }
     }
 
     /// Sets the `event` line.
@@ -224,22 +206,12 @@ impl Response {
     /// 200 with an SSE body, chunked, a chunk for each block.
     pub fn sse(blocks: impl IntoIterator<Item = Sse>) -> Self {
         let body = Body::Sse(blocks.into_iter().collect());
-        Self::new(
-            200,
-            Some("text/event-stream"),
-            body,
-            Framing::Chunked(Chunked::new()),
-        )
+        Self::new(200, Some("text/event-stream"), body, Framing::Chunked(Chunked::new()))
     }
 
     /// 200 with a JSON body under its Content-Length. The text need not be JSON.
     pub fn json(text: impl Into<Text>) -> Self {
-        Self::new(
-            200,
-            Some("application/json"),
-            Body::Json(text.into()),
-            Framing::ContentLength,
-        )
+        Self::new(200, Some("application/json"), Body::Json(text.into()), Framing::ContentLength)
     }
 
     /// 200 with these bytes as body under their Content-Length, and no content type.

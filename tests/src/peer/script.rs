@@ -29,26 +29,17 @@ enum Base {
 impl At {
     /// Behind this many bytes (all of them, if the response is shorter).
     pub fn byte(offset: usize) -> Self {
-        Self {
-            base: Base::Start,
-            plus: isize::try_from(offset).unwrap_or(isize::MAX),
-        }
+        Self { base: Base::Start, plus: isize::try_from(offset).unwrap_or(isize::MAX) }
     }
 
     /// At a mark. A response without it is a mistake of the test: the peer panics and the connection ends.
     pub fn mark(mark: Mark) -> Self {
-        Self {
-            base: Base::Mark(mark),
-            plus: 0,
-        }
+        Self { base: Base::Mark(mark), plus: 0 }
     }
 
     /// Behind the whole response.
     pub fn end() -> Self {
-        Self {
-            base: Base::End,
-            plus: 0,
-        }
+        Self { base: Base::End, plus: 0 }
     }
 
     /// The same place moved by this many bytes.
@@ -64,13 +55,10 @@ impl At {
     pub fn resolve(self, rendered: &Rendered) -> usize {
         let base = match self.base {
             Base::Start => 0,
-            Base::Mark(mark) => rendered
-                .at(mark)
-                .unwrap_or_else(|| panic!("the response has no {mark:?}")),
+            Base::Mark(mark) => rendered.at(mark).unwrap_or_else(|| panic!("the response has no {mark:?}")),
             Base::End => rendered.bytes.len(),
         };
-        base.saturating_add_signed(self.plus)
-            .min(rendered.bytes.len())
+        base.saturating_add_signed(self.plus).min(rendered.bytes.len())
     }
 }
 
@@ -134,12 +122,7 @@ impl Gate {
         let mut open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !*open && !stop.load(Ordering::Acquire) && Instant::now() < end {
             // Short, because the flag that stops the peer wakes nobody.
-            open = self
-                .0
-                .1
-                .wait_timeout(open, Duration::from_millis(20))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            open = self.0.1.wait_timeout(open, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -211,10 +194,7 @@ impl Script {
     /// Reads the head and this many bytes of a request's body, then ends the connection; the request does not run. It takes the
     /// first request that comes once it is the first unused script of its scenario, whatever the request is.
     pub fn cut_request(body_bytes: usize, ending: Ending) -> Self {
-        Self {
-            request_cut: Some((body_bytes, ending)),
-            ..Self::new(Response::empty(500))
-        }
+        Self { request_cut: Some((body_bytes, ending)), ..Self::new(Response::empty(500)) }
     }
 
     /// Takes only requests for which this holds, of any kind. The condition must not use the peer.

@@ -79,9 +79,7 @@ struct LiveGuard<'a> {
 impl Drop for LiveGuard<'_> {
     fn drop(&mut self) {
         self.shared.live(|live| live.remove(&self.connection));
-        self.shared
-            .journal
-            .on_connection(self.connection, |record| record.ended = true);
+        self.shared.journal.on_connection(self.connection, |record| record.ended = true);
     }
 }
 
@@ -125,23 +123,15 @@ impl PeerBuilder {
     /// If the system gives no port or no thread.
     pub fn start(self) -> Peer {
         let identity = self.tls.then(|| tls::identity(&self.names));
-        let ip = if self.ipv6 {
-            IpAddr::from(Ipv6Addr::LOCALHOST)
-        } else {
-            IpAddr::from(Ipv4Addr::LOCALHOST)
-        };
+        let ip = if self.ipv6 { IpAddr::from(Ipv6Addr::LOCALHOST) } else { IpAddr::from(Ipv4Addr::LOCALHOST) };
         let listener = TcpListener::bind((ip, 0)).expect("a loopback port");
         if let Some(bytes) = self.receive_buffer {
-            SockRef::from(&listener)
-                .set_recv_buffer_size(bytes)
-                .expect("a receive buffer of that size");
+            SockRef::from(&listener).set_recv_buffer_size(bytes).expect("a receive buffer of that size");
         }
         let shared = Arc::new(Shared {
             journal: Journal::default(),
             stop: Arc::default(),
-            tls: identity
-                .as_ref()
-                .map(|identity| Arc::clone(&identity.config)),
+            tls: identity.as_ref().map(|identity| Arc::clone(&identity.config)),
             faults: Mutex::default(),
             live: Mutex::default(),
             address: listener.local_addr().expect("the port's number"),
@@ -153,11 +143,7 @@ impl PeerBuilder {
                 move || accept(&listener, &shared)
             })
             .expect("a thread");
-        Peer {
-            shared,
-            identity,
-            acceptor: Some(acceptor),
-        }
+        Peer { shared, identity, acceptor: Some(acceptor) }
     }
 }
 
@@ -173,33 +159,18 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             thread::sleep(Duration::from_millis(1));
             continue;
         };
-        let fault = shared
-            .faults
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front()
-            .unwrap_or_default();
+        let fault = shared.faults.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default();
         let connection = shared.journal.add_connection();
         let tcp = Arc::new(tcp);
-        let entry = Live {
-            tcp: Arc::downgrade(&tcp),
-            idle: false,
-            end_idle: None,
-        };
+        let entry = Live { tcp: Arc::downgrade(&tcp), idle: false, end_idle: None };
         shared.live(|live| live.insert(connection, entry));
-        let worker = thread::Builder::new()
-            .name(format!("peer-{connection}"))
-            .stack_size(512 * 1024)
-            .spawn({
-                let shared = Arc::clone(shared);
-                move || {
-                    let _guard = LiveGuard {
-                        shared: &shared,
-                        connection,
-                    };
-                    connection::serve(&shared, tcp, connection, fault);
-                }
-            });
+        let worker = thread::Builder::new().name(format!("peer-{connection}")).stack_size(512 * 1024).spawn({
+            let shared = Arc::clone(shared);
+            move || {
+                let _guard = LiveGuard { shared: &shared, connection };
+                connection::serve(&shared, tcp, connection, fault);
+            }
+        });
         workers.retain(|worker| !worker.is_finished());
         workers.push(worker.expect("a thread"));
     }
@@ -220,15 +191,8 @@ pub struct Peer {
 impl Peer {
     /// Settings to choose from.
     pub fn builder() -> PeerBuilder {
-        let names = ["localhost", "127.0.0.1", "::1"]
-            .map(str::to_owned)
-            .to_vec();
-        PeerBuilder {
-            tls: false,
-            ipv6: false,
-            names,
-            receive_buffer: None,
-        }
+        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+        PeerBuilder { tls: false, ipv6: false, names, receive_buffer: None }
     }
 
     /// A plain peer on 127.0.0.1.
@@ -251,55 +215,32 @@ impl Peer {
     /// # Panics
     /// If the peer speaks no TLS.
     pub fn certificate_pem(&self) -> &str {
-        &self
-            .identity
-            .as_ref()
-            .expect("a peer with TLS")
-            .authority_pem
+        &self.identity.as_ref().expect("a peer with TLS").authority_pem
     }
 
     /// Registers scripts under a path of their own. Each request takes the first unused script that is meant for it; when all
     /// are used, the last one meant for it repeats. Without one, the peer does what a sound server would: the standard answers
     /// for JSON-RPC requests, 202 for notifications and replies, 405 for other HTTP methods.
     pub fn scenario(&self, scripts: impl IntoIterator<Item = Script>) -> Scenario {
-        let number = self
-            .shared
-            .journal
-            .add_scenario(scripts.into_iter().collect());
-        Scenario {
-            shared: Arc::clone(&self.shared),
-            number,
-        }
+        let number = self.shared.journal.add_scenario(scripts.into_iter().collect());
+        Scenario { shared: Arc::clone(&self.shared), number }
     }
 
     /// As [`scenario`](Self::scenario), with every script meant for one JSON-RPC method alone, so that handshakes pass by.
-    pub fn scenario_for(
-        &self,
-        method: &str,
-        scripts: impl IntoIterator<Item = Script>,
-    ) -> Scenario {
+    pub fn scenario_for(&self, method: &str, scripts: impl IntoIterator<Item = Script>) -> Scenario {
         self.scenario(scripts.into_iter().map(|script| script.for_method(method)))
     }
 
     /// Says what to do with the next connections, one each; those after them are served.
     pub fn next_connections(&self, faults: impl IntoIterator<Item = OnConnection>) {
-        self.shared
-            .faults
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(faults);
+        self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
     }
 
     /// Waits until that many kept-alive connections are idle, ends all that are in this way (`Fin`, `TlsTruncate` or `Reset`),
     /// and waits until they are ended. Says how many; fewer than `count` if 5 seconds were not enough.
     pub fn close_idle(&self, count: usize, ending: Ending) -> usize {
-        let idle_now = || {
-            self.shared
-                .live(|live| live.values().filter(|entry| entry.idle).count())
-        };
-        self.shared
-            .journal
-            .wait_for(|_| idle_now() >= count, IDLE_BOUND);
+        let idle_now = || self.shared.live(|live| live.values().filter(|entry| entry.idle).count());
+        self.shared.journal.wait_for(|_| idle_now() >= count, IDLE_BOUND);
         let ended: Vec<usize> = self.shared.live(|live| {
             let idle = live.iter_mut().filter(|(_, entry)| entry.idle);
             idle.map(|(connection, entry)| {
@@ -312,11 +253,7 @@ impl Peer {
             })
             .collect()
         });
-        let all_ended = |log: &Log| {
-            ended
-                .iter()
-                .all(|connection| log.connections[*connection].ended)
-        };
+        let all_ended = |log: &Log| ended.iter().all(|connection| log.connections[*connection].ended);
         self.shared.journal.wait_for(all_ended, IDLE_BOUND);
         ended.len()
     }
@@ -373,19 +310,13 @@ impl Scenario {
     }
 
     fn url_on(&self, authority: &str) -> String {
-        let scheme = if self.shared.tls.is_some() {
-            "https"
-        } else {
-            "http"
-        };
+        let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{authority}{}", self.path())
     }
 
     /// Adds scripts behind those it has.
     pub fn push(&self, scripts: impl IntoIterator<Item = Script>) {
-        self.shared
-            .journal
-            .add_scripts(self.number, scripts.into_iter().collect());
+        self.shared.journal.add_scripts(self.number, scripts.into_iter().collect());
     }
 
     /// How often a side effect ran, of whatever method.
@@ -427,18 +358,13 @@ impl Scenario {
                     numbers.push(request.connection);
                 }
             }
-            numbers
-                .into_iter()
-                .map(|number| log.connections[number].clone())
-                .collect()
+            numbers.into_iter().map(|number| log.connections[number].clone()).collect()
         })
     }
 
     /// Waits until the condition holds; false if it does not within `bound`. The condition must not use the peer.
     pub fn wait_for(&self, condition: impl Fn(&ScenarioLog) -> bool, bound: Duration) -> bool {
-        self.shared
-            .journal
-            .wait_for(|log| condition(&log.scenarios[self.number]), bound)
+        self.shared.journal.wait_for(|log| condition(&log.scenarios[self.number]), bound)
     }
 
     /// Waits until the client has closed the connection of the latest request (a cancel, where closing is one).
@@ -451,8 +377,6 @@ impl Scenario {
     }
 
     fn read<T>(&self, read: impl FnOnce(&ScenarioLog) -> T) -> T {
-        self.shared
-            .journal
-            .read(|log| read(&log.scenarios[self.number]))
+        self.shared.journal.read(|log| read(&log.scenarios[self.number]))
     }
 }

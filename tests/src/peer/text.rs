@@ -31,9 +31,7 @@ impl Text {
     /// A JSON-RPC error that answers the request.
     pub fn error(code: i64, message: &str) -> Self {
         let error = json!({"code": code, "message": message});
-        Self::from(format!(
-            r#"{{"jsonrpc":"2.0","id":{{id}},"error":{error}}}"#
-        ))
+        Self::from(format!(r#"{{"jsonrpc":"2.0","id":{{id}},"error":{error}}}"#))
     }
 
     /// A progress notification that bears the request's progress token.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
 };
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -26,22 +26,14 @@ pub(super) fn identity(names: &[String]) -> Identity {
         .with_safe_default_protocol_versions()
         .expect("the provider's protocol versions")
         .with_no_client_auth()
-        .with_single_cert(
-            vec![leaf.der().clone()],
-            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
-        )
+        .with_single_cert(vec![leaf.der().clone()], PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())))
         .expect("certificate and key belong together");
-    Identity {
-        config: Arc::new(config),
-        authority_pem: authority.pem(),
-    }
+    Identity { config: Arc::new(config), authority_pem: authority.pem() }
 }
 
 fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "scripted peer authority");
+    params.distinguished_name.push(DnType::CommonName, "scripted peer authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     CertifiedIssuer::self_signed(params, KeyPair::generate()?)
@@ -52,9 +44,7 @@ fn leaf(
     authority: &CertifiedIssuer<'static, KeyPair>,
 ) -> Result<(rcgen::Certificate, KeyPair), rcgen::Error> {
     let mut params = CertificateParams::new(names.to_vec())?;
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "scripted peer");
+    params.distinguished_name.push(DnType::CommonName, "scripted peer");
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     // Strict verifiers want it in every certificate that an authority signed.

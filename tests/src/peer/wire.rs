@@ -39,12 +39,7 @@ impl Wire {
     pub(super) fn new(tcp: Arc<TcpStream>, stop: Arc<AtomicBool>) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
         tcp.set_write_timeout(Some(WRITE_BOUND))?;
-        Ok(Self {
-            tcp,
-            tls: None,
-            stop,
-            read_bound: None,
-        })
+        Ok(Self { tcp, tls: None, stop, read_bound: None })
     }
 
     pub(super) fn stopping(&self) -> bool {
@@ -67,11 +62,7 @@ impl Wire {
     }
 
     /// Reads the client's first flight and sends only the first bytes of the answer to it.
-    pub(super) fn cut_handshake(
-        &mut self,
-        config: Arc<ServerConfig>,
-        bytes: usize,
-    ) -> io::Result<()> {
+    pub(super) fn cut_handshake(&mut self, config: Arc<ServerConfig>, bytes: usize) -> io::Result<()> {
         let mut session = ServerConnection::new(config).map_err(io::Error::other)?;
         let mut socket: &TcpStream = &self.tcp;
         let mut flight = Vec::new();
@@ -146,9 +137,9 @@ impl Wire {
             Ok(_) => None,
             Err(error) => match error.kind() {
                 io::ErrorKind::UnexpectedEof => Some(ClientClose::Fin),
-                io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::BrokenPipe => Some(ClientClose::Reset),
+                io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+                    Some(ClientClose::Reset)
+                }
                 _ => None,
             },
         }
@@ -209,10 +200,7 @@ fn send_queue(tcp: &TcpStream) -> Option<SendQueue> {
         let status = unsafe { libc::ioctl(tcp.as_raw_fd(), what, &raw mut bytes) };
         (status == 0).then(|| usize::try_from(bytes).unwrap_or(0))
     };
-    Some(SendQueue {
-        unacknowledged: ask(libc::TIOCOUTQ)?,
-        unsent: ask(SIOCOUTQNSD)?,
-    })
+    Some(SendQueue { unacknowledged: ask(libc::TIOCOUTQ)?, unsent: ask(SIOCOUTQNSD)? })
 }
 
 #[cfg(not(target_os = "linux"))]

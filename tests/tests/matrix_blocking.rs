@@ -1,0 +1,89 @@
+//! The break matrix through the blocking adapter: every shape of response, broken everywhere, in every way, over real sockets.
+//!
+//! What must come of each case is computed in `mcp_sse_tests::matrix` (rows E2 to E13, E21 and F1).
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_sse_blocking::{CallOptions, Client};
+use mcp_sse_tests::matrix::{Break, Case, METHOD, Shape, Target, Told, params, run, shapes};
+
+/// How many calls are under way at once where each does work.
+const WORKERS: usize = 6;
+/// How many are where most of them wait.
+const WAITERS: usize = 48;
+
+fn client(target: &Target) -> Client {
+    let mut builder = Client::builder(&target.url).drain_timeout(Duration::from_millis(50));
+    if let Some(pem) = &target.certificate_pem {
+        builder = builder.trust_pem(pem.as_bytes());
+    }
+    builder.build().unwrap()
+}
+
+/// Calls, and returns when the answer is there.
+fn call(target: &Target) -> Told {
+    let options = CallOptions::default().with_timeout(target.timeout);
+    let mut events = Vec::new();
+    let result = client(target).call_with(METHOD, &params(), &options, |event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    });
+    Told { result, events, done: None }
+}
+
+/// Calls, and waits for the end of the exchange too.
+fn call_to_end(target: &Target) -> Told {
+    let options = CallOptions::default().with_timeout(target.timeout);
+    let mut events = Vec::new();
+    let result = client(target).call_to_end(METHOD, &params(), &options, |event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    });
+    match result {
+        Ok((reply, done)) => Told { result: Ok(reply), events, done: Some(done) },
+        Err(error) => Told { result: Err(error), events, done: None },
+    }
+}
+
+fn cases(shapes: &[Arc<Shape>], offsets: impl Fn(&Shape) -> Vec<usize>, endings: &[Break]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for shape in shapes {
+        for offset in offsets(shape) {
+            for &ending in endings {
+                cases.push(Case { shape: Arc::clone(shape), offset, ending });
+            }
+        }
+    }
+    cases
+}
+
+#[test]
+fn e5_e8_e9_e13_every_byte_of_every_shape_broken_by_fin_and_by_rst() {
+    let shapes = shapes();
+    let cases = cases(&shapes, Shape::every_offset, &[Break::Fin, Break::Reset]);
+    let run = run(cases, false, WORKERS, Arc::new(call));
+    eprintln!("every byte: {run} cases of {} shapes", shapes.len());
+}
+
+#[test]
+fn e3_e4_boundaries_over_plain_http_waited_for_to_the_end() {
+    let cases = cases(&shapes(), Shape::offsets_at_boundaries, &[Break::Fin, Break::Reset]);
+    let run = run(cases, false, WORKERS, Arc::new(call_to_end));
+    eprintln!("to the end: {run} cases");
+}
+
+#[test]
+fn t100_t101_boundaries_over_tls() {
+    let cases = cases(&shapes(), Shape::offsets_at_boundaries, &[Break::Fin, Break::TlsTruncate, Break::Reset]);
+    let run = run(cases, true, WORKERS, Arc::new(call));
+    eprintln!("TLS: {run} cases");
+}
+
+#[test]
+fn e4_e11_boundaries_followed_by_silence() {
+    let cases = cases(&shapes(), Shape::offsets_at_boundaries, &[Break::Stall]);
+    let run = run(cases, false, WAITERS, Arc::new(call));
+    eprintln!("stalls: {run} cases");
+}
