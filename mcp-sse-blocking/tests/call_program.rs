@@ -129,8 +129,13 @@ fn the_kinds_of_transport_errors_and_exit_status_3() {
         let (lines, status, people) = run(&["--deadline-ms", "400", &url, "tools/list"]);
         assert_eq!(status, Some(3), "{kind}");
         let (error, before) = lines.split_last().expect("a line");
-        let strays: Vec<_> = before.iter().map(|line| &line["type"]).collect();
-        assert_eq!(strays, if kind == "id_mismatch" { vec!["stray"] } else { vec![] }, "{kind}");
+        let events: Vec<_> = before.iter().map(|line| &line["type"]).collect();
+        let expected = match kind {
+            "id_mismatch" => vec!["stray"],
+            "invalid_message" => vec!["notification"],
+            _ => vec![],
+        };
+        assert_eq!(events, expected, "{kind}");
         assert_eq!((&error["kind"], &error["may_have_run"]), (&json!(kind), &json!(may_have_run)));
         assert!(error["message"].is_string() && error["elapsed_ms"].is_u64());
         assert!(!people.is_empty(), "{kind}: standard error says it for people");
