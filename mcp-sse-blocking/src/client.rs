@@ -164,6 +164,12 @@ impl Client {
         }
     }
 
+    /// How long ago the answer's bytes arrived: freshness counts from then, not from when the reply is looked at.
+    #[must_use]
+    pub fn age(&self, reply: &Reply) -> Duration {
+        self.inner.clock.now().saturating_duration_since(reply.answer.info.arrived)
+    }
+
     fn begin(
         &self,
         method: &str,
@@ -273,7 +279,9 @@ impl Client {
         let inner = &*self.inner;
         let mut driven = Driven { attempt, ..Driven::default() };
         loop {
-            match inner.core().poll_step_of(call, inner.clock.now()) {
+            // Not in the head of the `match`: there it would hold the lock until the match ends.
+            let step = inner.core().poll_step_of(call, inner.clock.now());
+            match step {
                 Some(Step::Release(_)) => {
                     if let Some(attempt) = driven.attempt.take() {
                         attempt.release(&inner.pool);

@@ -1,5 +1,6 @@
 //! Shared test tools.
 
+pub mod blocking;
 pub mod call_program;
 pub mod chunking;
 pub mod fuzz;

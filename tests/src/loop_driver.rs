@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{
-    CallEvent, CallId, CallOptions, Client, ClientConfig, Done, Endpoint, ExchangeId, HttpRequest, Outcome, Step,
+    CallEvent, CallId, CallOptions, Client, ClientConfig, Done, Endpoint, ExchangeId, HttpRequest, Outcome,
+    RequestError, Step,
 };
 use mcp_sse_core::exchange::{Answer, BreakKind, Exchange, Failure, Framing, Misuse};
 use mcp_sse_core::http::ResponseHead;
@@ -466,4 +467,30 @@ impl LoopDriver {
 #[must_use]
 pub fn within(millis: u64) -> CallOptions {
     CallOptions::default().with_timeout(Duration::from_millis(millis))
+}
+
+/// The request that a client of this configuration makes first.
+///
+/// # Errors
+/// If the message cannot be sent.
+///
+/// # Panics
+/// If the client's first step is another.
+pub fn first_request(config: ClientConfig, method: &str, params: Option<&str>) -> Result<HttpRequest, RequestError> {
+    let mut client = Client::new(Endpoint::parse(ENDPOINT).expect("a URL"), config);
+    client.call(method, params, CallOptions::default(), Timestamp::ZERO)?;
+    match client.poll_step(Timestamp::ZERO) {
+        Some(Step::Send(_, request)) => Ok(*request),
+        other => panic!("the first step sends: {other:?}"),
+    }
+}
+
+/// The body of the request that a client of this configuration makes first.
+///
+/// # Panics
+/// If the message cannot be sent.
+#[must_use]
+pub fn first_body(config: ClientConfig, method: &str, params: Option<&str>) -> String {
+    let request = first_request(config, method, params).expect("a message that can be sent");
+    String::from_utf8(request.body).expect("bodies are JSON")
 }

@@ -372,6 +372,12 @@ fn f2_of_several_lost_attempts_the_cause_is_that_of_the_one_that_got_furthest() 
     let FailureKind::Lost { cause, replacement } = failure.kind else { panic!("{failure:?}") };
     assert_eq!((cause, replacement), (Cause::Ended, Some(BreakKind::Connect)));
     assert_eq!((end(&driver, call).attempts, failure.exposure), (4, Exposure::Streaming));
+
+    // Of two that got as far, the first.
+    let scripts = [Script::lost_headed(), Script::stream().broken(BreakKind::Reset), Script::refused()];
+    let (driver, call) = run(CallOptions::default().with_max_reissues(9), scripts);
+    let FailureKind::Lost { cause, .. } = driver.failure_of(call).kind else { panic!("lost") };
+    assert_eq!(cause, Cause::Broken(BreakKind::Closed));
 }
 
 #[test]

@@ -378,3 +378,13 @@ fn debug_shows_no_session_id() {
     assert!(text.contains("session_id_bytes: Some(11)"), "{text}");
     assert!(text.contains("text/html"), "{text}");
 }
+
+#[test]
+fn e8_a_length_beside_a_transfer_encoding_counts_for_nothing() {
+    for headers in [
+        [("Content-Length", "4096"), ("Transfer-Encoding", "chunked")],
+        [("transfer-encoding", "gzip, chunked"), ("content-length", "1")],
+    ] {
+        assert_eq!(ResponseHead::from_headers(200, headers).content_length(), None, "{headers:?}");
+    }
+}

@@ -299,9 +299,10 @@ impl Reader {
     /// Takes from the front of `bytes` until an item is queued or nothing is left.
     fn read(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {
         let whole = *bytes;
-        self.read_content(bytes, queued)?;
+        let result = self.read_content(bytes, queued);
         if let Some(excerpt) = &mut self.excerpt {
-            let taken = whole.len() - bytes.len();
+            // A fault is the end: what it came with still belongs to the first bytes.
+            let taken = if result.is_err() { whole.len() } else { whole.len() - bytes.len() };
             let room = self.limits.max_excerpt_bytes.saturating_sub(excerpt.len());
             excerpt.extend_from_slice(whole.get(..taken.min(room)).unwrap_or_default());
             let is_full = excerpt.len() >= self.limits.max_excerpt_bytes;
@@ -309,7 +310,7 @@ impl Reader {
                 return Err(Fault::ExcerptFull);
             }
         }
-        Ok(())
+        result
     }
 
     fn read_content(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {

@@ -44,6 +44,7 @@ pub struct ResponseHead {
     content_type: ContentType,
     content_coding: ContentCoding,
     content_length: ContentLength,
+    has_transfer_encoding: bool,
     date: Option<HttpDate>,
     retry_after: Option<RetryAfter>,
     www_authenticate: Vec<String>,
@@ -70,6 +71,7 @@ impl ResponseHead {
             content_type: ContentType::NONE,
             content_coding: ContentCoding::Identity,
             content_length: ContentLength::Absent,
+            has_transfer_encoding: false,
             date: None,
             retry_after: None,
             www_authenticate: Vec::new(),
@@ -100,6 +102,8 @@ impl ResponseHead {
             self.content_coding = self.content_coding.add(value);
         } else if is("content-length") {
             self.content_length = self.content_length.add(value);
+        } else if is("transfer-encoding") {
+            self.has_transfer_encoding = true;
         } else if is("date") {
             self.date = self.date.or_else(|| HttpDate::parse(value));
         } else if is("retry-after") {
@@ -188,12 +192,13 @@ impl ResponseHead {
         self.content_coding
     }
 
-    /// The body's length in bytes before inflating, if the head says so, and says one thing only (RFC 9110 8.6).
+    /// The body's length in bytes before inflating, if the head says so, and says one thing only (RFC 9110 8.6). Beside a
+    /// `Transfer-Encoding` it counts for nothing (RFC 9112 6.3).
     #[must_use]
     pub const fn content_length(&self) -> Option<u64> {
         match self.content_length {
-            ContentLength::Bytes(length) => Some(length),
-            ContentLength::Absent | ContentLength::Invalid => None,
+            ContentLength::Bytes(length) if !self.has_transfer_encoding => Some(length),
+            _ => None,
         }
     }
 

@@ -2,4 +2,5 @@
 
 pub mod decoder;
 pub mod envelope;
+pub mod exchange;
 pub mod head;

@@ -1,0 +1,9 @@
+//! What every bench shares: the streams to decode ([`corpora`]), the decoders ([`engines`]), and what is done with
+//! the events they give ([`sink`]).
+//!
+//! Not here: clocks, rounds and tables, which belong to the bench that uses them.
+#![forbid(unsafe_code)]
+
+pub mod corpora;
+pub mod engines;
+pub mod sink;

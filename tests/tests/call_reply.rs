@@ -1,0 +1,120 @@
+//! What a caller gets: a reply, or an error that says how to go on; the same for every adapter.
+
+use std::time::Duration;
+
+use mcp_sse_core::client::{CallError, CallEvent, CallId, CallOptions, ClientConfig, Outcome, Reply};
+use mcp_sse_core::exchange::{BreakKind, Damage, Exposure, Framing};
+use mcp_sse_tests::loop_driver::{Fact, LoopDriver, Script, within};
+
+fn run(scripts: impl IntoIterator<Item = Script>) -> (LoopDriver, CallId) {
+    let mut driver = LoopDriver::with_scripts(ClientConfig::default(), scripts);
+    let call = driver.call("tools/list", None, within(1000));
+    driver.run();
+    (driver, call)
+}
+
+fn reply(driver: &LoopDriver) -> Reply {
+    let mut replies = driver.events.iter().filter_map(|(_, event)| match event {
+        CallEvent::Answer { attempt, answer, damage, .. } => Some(Reply::new(answer.clone(), *attempt, *damage)),
+        _ => None,
+    });
+    replies.next().expect("an answer")
+}
+
+fn error(script: Script) -> CallError {
+    let (driver, call) = run([script]);
+    CallError::from_done(driver.end_of(call).expect("an end").clone()).expect("an error")
+}
+
+#[test]
+fn a_result_is_read_raw_or_as_a_type() {
+    let (driver, _) = run([Script::lost_sent(), Script::answered()]);
+    let reply = reply(&driver);
+    assert_eq!((reply.attempts, reply.damage), (2, None));
+    assert_eq!(reply.result().expect("a result"), r#"{"ok":true}"#);
+    let read: serde_json::Value = reply.parse_result().expect("JSON");
+    assert_eq!(read["ok"], true);
+    assert_eq!(reply.message().as_json(), r#"{"jsonrpc":"2.0","id":2,"result":{"ok":true}}"#);
+    assert_eq!(reply.into_json(), r#"{"jsonrpc":"2.0","id":2,"result":{"ok":true}}"#);
+}
+
+#[test]
+fn a_json_rpc_error_is_a_reply() {
+    let body = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"none","data":7}}"#;
+    let (driver, call) = run([Script::whole(404, "application/json", body)]);
+    let reply = reply(&driver);
+    let error = reply.result().expect_err("an error");
+    assert_eq!((error.code, &*error.message, error.data), (-32601, "none", Some("7")));
+    assert!(reply.parse_result::<serde_json::Value>().is_err());
+    let done = driver.end_of(call).expect("an end").clone();
+    let Outcome::Settled(info) = &done.outcome else { panic!("settled") };
+    assert_eq!((info.status, info.is_error, info.proves_modern), (404, true, true));
+    assert!(CallError::from_done(done).is_none());
+}
+
+#[test]
+fn damage_is_told_only_of_what_a_break_left() {
+    // Whole when it came: a later break is the exchange's affair.
+    let (driver, _) = run([Script::stream().answer().after(5).broken(BreakKind::Reset)]);
+    assert_eq!(reply(&driver).damage, None);
+    // Found in an unfinished event.
+    let tail = r#"data: {"jsonrpc":"2.0","id":{id},"result":{}}"#;
+    let (driver, _) = run([Script::stream().body(tail).after(5).broken(BreakKind::Reset)]);
+    assert_eq!(reply(&driver).damage, Some(Damage::UnterminatedEvent));
+    // Found in a JSON body whose end was cut off.
+    let json = Script::sent().head(200, &[("Content-Type", "application/json"), ("Content-Length", "999")]);
+    let (driver, _) = run([json.body(r#"{"jsonrpc":"2.0","id":{id},"result":{}}"#).then(Fact::End(Framing::Short))]);
+    assert_eq!(reply(&driver).damage, Some(Damage::Short));
+}
+
+#[test]
+fn an_error_says_how_far_the_request_got() {
+    for (script, kind, exposure) in [
+        (Script::refused(), "unsent", Exposure::Unsent),
+        (Script::sent(), "timeout", Exposure::Sent),
+        (Script::whole(200, "text/html", ""), "content_type", Exposure::Headed),
+        (Script::whole(204, "text/plain", ""), "no_answer", Exposure::Headed),
+        (Script::whole(200, "application/json", "{x"), "invalid_json", Exposure::Streaming),
+        (Script::whole(200, "application/json", "{}"), "invalid_message", Exposure::Streaming),
+        (Script::whole(500, "text/plain", "oh"), "status", Exposure::Streaming),
+    ] {
+        let error = error(script);
+        assert_eq!((error.kind(), error.exposure(), error.attempts()), (kind, exposure, 1));
+        assert_eq!(error.may_have_run(), exposure.may_have_run());
+        let told = if exposure.may_have_run() { "it may have run" } else { "it did not run" };
+        assert!(error.to_string().ends_with(told), "{error}");
+    }
+}
+
+#[test]
+fn an_error_of_a_replacement_says_that_an_earlier_attempt_may_have_run() {
+    let (driver, call) = run([Script::lost_sent(), Script::refused()]);
+    let error = CallError::from_done(driver.end_of(call).expect("an end").clone()).expect("an error");
+    assert_eq!((error.kind(), error.attempts(), error.exposure()), ("lost", 2, Exposure::Sent));
+    assert!(matches!(error, CallError::Failed { earlier_may_have_run: true, .. }));
+    assert_eq!(
+        error.to_string(),
+        "the answer is lost: the peer reset the connection; its replacement was not sent: \
+         no connection could be made; it may have run"
+    );
+}
+
+#[test]
+fn a_status_and_its_retry_after_can_be_asked_for() {
+    let busy = Script::sent().head(429, &[("Retry-After", "7")]).then(Fact::End(Framing::Marked));
+    let error = error(busy);
+    assert_eq!(error.status(), Some(429));
+    assert_eq!(error.retry_after().and_then(|after| after.delay()), Some(Duration::from_secs(7)));
+    let error = self::error(Script::whole(202, "text/plain", ""));
+    assert_eq!((error.status(), error.retry_after()), (Some(202), None));
+    let error = self::error(Script::refused());
+    assert_eq!((error.status(), error.retry_after()), (None, None));
+}
+
+#[test]
+fn a_taken_notification_is_no_error() {
+    let mut driver = LoopDriver::with_scripts(ClientConfig::default(), [Script::whole(202, "text/plain", "")]);
+    let call = driver.notify("notifications/other", None, CallOptions::default());
+    driver.run();
+    assert!(CallError::from_done(driver.end_of(call).expect("an end").clone()).is_none());
+}
