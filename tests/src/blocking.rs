@@ -2,6 +2,8 @@
 //!
 //! Expectations do not belong here.
 
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mcp_sse_blocking::{CallError, CallOptions, Client, ClientBuilder, Reply};
@@ -18,13 +20,11 @@ pub const SHORT: Duration = Duration::from_millis(400);
 pub const METHOD: &str = "tools/call";
 
 /// Parameters that tell this call from others.
-#[must_use]
 pub fn charge(number: u64) -> Value {
     json!({"name": "charge", "arguments": {"n": number}})
 }
 
 /// Settings of a client of this scenario, which trusts the peer's certificate if it has one.
-#[must_use]
 pub fn builder(peer: &Peer, scenario: &Scenario) -> ClientBuilder {
     let url = scenario.url();
     let builder = Client::builder(&url).options(within(BOUND));
@@ -35,13 +35,11 @@ pub fn builder(peer: &Peer, scenario: &Scenario) -> ClientBuilder {
 ///
 /// # Panics
 /// If it cannot be built.
-#[must_use]
 pub fn client(peer: &Peer, scenario: &Scenario) -> Client {
     builder(peer, scenario).build().expect("a client")
 }
 
 /// Options with this deadline.
-#[must_use]
 pub fn within(timeout: Duration) -> CallOptions {
     CallOptions::default().with_timeout(timeout)
 }
@@ -58,7 +56,6 @@ pub fn call(client: &Client) -> Result<Reply, CallError> {
 ///
 /// # Panics
 /// If it is no such reply.
-#[must_use]
 pub fn execution(reply: &Reply) -> u64 {
     let result: Value = reply.parse_result().expect("a result");
     result["executions"].as_u64().expect("the number of executions")
@@ -68,7 +65,6 @@ pub fn execution(reply: &Reply) -> u64 {
 ///
 /// # Panics
 /// If there is none.
-#[must_use]
 pub fn failure(error: &CallError) -> &Failure {
     match error {
         CallError::Failed { failure, .. } => failure,
@@ -80,7 +76,6 @@ pub fn failure(error: &CallError) -> &Failure {
 ///
 /// # Panics
 /// If the error is another, or if it says that the call may have run.
-#[must_use]
 pub fn unsent(error: &CallError) -> mcp_sse_core::exchange::BreakKind {
     let failure = failure(error);
     assert_eq!(failure.exposure, Exposure::Unsent);
@@ -96,6 +91,23 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let begun = Instant::now();
     let result = work();
     (result, begun.elapsed())
+}
+
+/// Does the work in a thread of its own, so that a call that hangs fails its test and does not hold up all others.
+///
+/// # Panics
+/// If the work panics, or takes longer than several times [`BOUND`].
+pub fn watched(work: impl FnOnce() + Send + 'static) {
+    let (sender, receiver) = mpsc::channel();
+    let worker = thread::spawn(move || {
+        work();
+        sender.send(()).ok();
+    });
+    match receiver.recv_timeout(4 * BOUND) {
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
+        // A panic has dropped the sender.
+        Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => worker.join().expect("the work"),
+    }
 }
 
 /// Checks that a call ended by its deadline: not before, and not so long after it that it hung.

@@ -103,7 +103,6 @@ pub type Caller = dyn Fn(&Target) -> Told + Send + Sync;
 pub const METHOD: &str = "tools/call";
 
 /// The parameters of the call.
-#[must_use]
 pub fn params() -> Value {
     json!({"name": "charge", "arguments": {"amount": 7, "to": "Zoë"}})
 }
@@ -128,7 +127,6 @@ fn note(number: usize) -> Sse {
 ///
 /// # Panics
 /// Never, as long as the peer can render.
-#[must_use]
 pub fn shapes() -> Vec<Arc<Shape>> {
     use LineEnd::{Cr, CrLf, Lf};
     let chunks = |sizes: &[usize]| Framing::Chunked(Chunked::new().sizes(sizes));
@@ -249,26 +247,22 @@ impl Shape {
     }
 
     /// The number of bytes.
-    #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "no shape is empty")]
     pub fn len(&self) -> usize {
         self.rendered.bytes.len()
     }
 
     /// Whether the body is coded, so that its length is the encoder's affair.
-    #[must_use]
     pub fn is_coded(&self) -> bool {
         self.is_coded
     }
 
     /// Every offset, the whole length included.
-    #[must_use]
     pub fn every_offset(&self) -> Vec<usize> {
         (0..=self.len()).collect()
     }
 
     /// The offsets at which something begins or ends, and those next to them.
-    #[must_use]
     pub fn offsets_at_boundaries(&self) -> Vec<usize> {
         let around = |at: usize| [at.saturating_sub(1), at, (at + 1).min(self.len())];
         let mut offsets: Vec<usize> = self.rendered.boundaries().into_iter().flat_map(around).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sse_blocking::{CallEvent, Client, Reply};
 use mcp_sse_core::client::{Done, Outcome};
-use mcp_sse_tests::blocking::{BOUND, METHOD, builder, call, charge, client, execution, within};
+use mcp_sse_tests::blocking::{BOUND, METHOD, builder, call, charge, client, execution, watched, within};
 use mcp_sse_tests::peer::{
     At, Chunked, ClientClose, Coding, Ending, Framing, Gate, Mark, Peer, Response, Scenario, Script, Sse, Text,
 };
@@ -100,6 +100,10 @@ fn failures_that_were_read_to_their_end_leave_their_connection_too() {
 /// E2: the caller has its answer while the end of the stream is still to come; the rest is read behind its back.
 #[test]
 fn e2_the_rest_of_a_stream_is_read_in_the_background_and_the_connection_kept() {
+    watched(rest_in_the_background);
+}
+
+fn rest_in_the_background() {
     let peer = Peer::start();
     let gate = Gate::new();
     let slow = Script::whole().wait_at(At::mark(Mark::AnswerTerminated), &gate);

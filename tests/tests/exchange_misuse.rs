@@ -52,7 +52,8 @@ fn e27_misuse_is_answered() {
 /// E27: after the end every input is answered as one after the end, and there is no second verdict.
 #[test]
 fn e27_after_the_end() {
-    let ends: [fn(&mut Exchange) -> Result<(), Misuse>; 4] = [
+    type Input = fn(&mut Exchange) -> Result<(), Misuse>;
+    let ends: [Input; 4] = [
         |exchange| exchange.on_broken(BreakKind::Reset, NOW),
         |exchange| exchange.on_end(Framing::Marked, NOW),
         |exchange| exchange.cancel(NOW),

@@ -8,7 +8,7 @@ use super::endpoint::Endpoint;
 use super::http_request::Outgoing;
 use super::outcome::{Done, Outcome};
 use super::policy::{CallOptions, ReissuePolicy};
-use crate::exchange::{Cause, Exposure, Failure, FailureKind, Verdict};
+use crate::exchange::{Cause, Exchange, Exposure, Failure, FailureKind, Verdict};
 use crate::http::ResponseHead;
 use crate::jsonrpc::Id;
 use crate::time::Timestamp;
@@ -82,11 +82,11 @@ impl Call {
         self.earlier = self.reached;
     }
 
-    /// What the verdict of an attempt leads to. `head` is that of its response, if it had one.
+    /// What the verdict of an attempt leads to. `exchange` is the one that came to it.
     pub(super) fn conclude(
         &mut self,
         verdict: Verdict,
-        head: Option<&ResponseHead>,
+        exchange: Option<&Exchange>,
         endpoint: &Endpoint,
         config: &ClientConfig,
         now: Timestamp,
@@ -102,10 +102,10 @@ impl Call {
                     self.reached = self.reached.max(Exposure::Headed);
                     return Next::Redirect(target);
                 }
-                Outcome::Failed(redirect_refused(head))
+                Outcome::Failed(redirect_refused(exchange.and_then(Exchange::head)))
             }
             Verdict::Reissue { cause, exposure } => {
-                if let Some(at) = self.reissue_at(head, config, now) {
+                if let Some(at) = self.reissue_at(exchange, config, now) {
                     self.reissues += 1;
                     self.redirects = 0;
                     self.lose(cause, exposure);
@@ -128,7 +128,7 @@ impl Call {
     }
 
     /// F1, F13, F14: whether a lost request is sent again, and when.
-    fn reissue_at(&self, head: Option<&ResponseHead>, config: &ClientConfig, now: Timestamp) -> Option<Timestamp> {
+    fn reissue_at(&self, exchange: Option<&Exchange>, config: &ClientConfig, now: Timestamp) -> Option<Timestamp> {
         let method = self.outgoing.method.as_str();
         let allowed = match self.options.reissue {
             ReissuePolicy::Always => true,
@@ -142,8 +142,8 @@ impl Call {
         if !allowed || self.reissues >= self.options.max_reissues || config.never_reissued_methods.contains(method) {
             return None;
         }
-        let floor = head.and_then(ResponseHead::retry_after).and_then(|after| after.delay()).unwrap_or_default();
-        let at = now.saturating_add(self.options.backoff.wait(self.reissues + 1).max(floor));
+        let wanted = now.saturating_add(self.options.backoff.wait(self.reissues + 1));
+        let at = exchange.and_then(asked_to_wait_until).map_or(wanted, |floor| wanted.max(floor));
         // A replacement that cannot be sent before the deadline is none.
         (self.deadline.is_none_or(|deadline| at < deadline)).then_some(at)
     }
@@ -179,6 +179,12 @@ impl Call {
         };
         Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run: self.earlier.may_have_run() }
     }
+}
+
+/// F13: until when the response's head asks to wait, counted from its arrival.
+fn asked_to_wait_until(exchange: &Exchange) -> Option<Timestamp> {
+    let delay = exchange.head()?.retry_after()?.delay()?;
+    Some(exchange.head_arrived()?.saturating_add(delay))
 }
 
 /// E18: a redirect that leads elsewhere, or on and on, is a failure like any other status.

@@ -156,8 +156,9 @@ impl Outgoing {
         push("Content-Type", "application/json".to_owned());
         push("Accept", "application/json, text/event-stream".to_owned());
         push("Accept-Encoding", accept_encoding().to_owned());
-        // The header came with 2025-06-18, and an initialize request negotiates what it would say.
-        if config.version >= ProtocolVersion::V2025_06_18 && self.method != INITIALIZE {
+        // The header came with 2025-06-18, and a legacy initialize request negotiates what it would say.
+        let negotiates = self.method == INITIALIZE && config.version.era() != Era::Modern;
+        if config.version >= ProtocolVersion::V2025_06_18 && !negotiates {
             push(http::MCP_PROTOCOL_VERSION, config.version.to_string());
         }
         if config.version.era() == Era::Modern {

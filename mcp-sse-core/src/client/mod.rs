@@ -361,7 +361,9 @@ impl Client {
                 }
                 ExchangeEvent::Answer(answer) => {
                     let damage = match exchange.peek_event() {
-                        Some(ExchangeEvent::Ended(Verdict::Salvaged { damage, .. })) => Some(*damage),
+                        Some(ExchangeEvent::Ended(Verdict::Salvaged { damage, .. })) if answer.found_at_end => {
+                            Some(*damage)
+                        }
                         _ => None,
                     };
                     CallEvent::Answer { attempt, answer, damage }
@@ -395,8 +397,7 @@ impl Client {
         let Some(call) = self.calls.get_mut(&call_id) else {
             return;
         };
-        let head = running.exchange.as_ref().and_then(Exchange::head);
-        match call.conclude(verdict, head, &running.endpoint, &self.config, now) {
+        match call.conclude(verdict, running.exchange.as_ref(), &running.endpoint, &self.config, now) {
             Next::Reissue { cause, exposure, at } => {
                 call.phase = Phase::Waiting(at);
                 let attempt = call.attempts + 1;

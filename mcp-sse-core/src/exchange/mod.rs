@@ -1,12 +1,13 @@
 //! One HTTP request and all that came back: facts and bytes in, events and one verdict out.
 //!
 //! Lives here: [`Exchange`], which carries inputs to the states and the body, and keeps the evidence.
-//! `state` holds every transition and judges endings, `body` reads bodies, `salvage` reads texts and tails,
-//! `outcome` has the words. Does not belong here: what happens after the verdict (see
+//! `state` holds every transition and judges heads and endings, `body` reads bodies, `salvage` reads texts and
+//! tails, `reading` says whose a message is, `outcome` has the words. Does not belong here: what happens after the verdict (see
 //! [`client`](crate::client)), sockets, clocks.
 
 mod body;
 mod outcome;
+mod reading;
 mod request;
 mod salvage;
 mod state;
@@ -14,22 +15,20 @@ mod state;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use body::Ignored;
-use body::{Body, Fault};
+use body::Body;
 pub use outcome::{
     Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind, IdMatch,
     MessageProblem, SizeLimit, StatusFailure, TimeLimit, Verdict,
 };
 pub use request::{ExchangeConfig, Request, TailRule};
-use salvage::Item;
 use state::{BodyKind, Complaints, Ending, Evidence};
 pub use state::{Fact, State, Transition, transitions};
 
-use crate::http::{ContentCoding, Era, MediaType, ResponseHead, can_inflate};
-use crate::jsonrpc::{Id, Message, MessageKind};
+use crate::http::{Era, ResponseHead};
+use crate::jsonrpc::{Id, Message};
 use crate::time::Timestamp;
 
 /// How a body's end was marked.
@@ -162,8 +161,11 @@ pub struct Exchange {
     /// When the last bytes of the body came (E28).
     received_at: Timestamp,
     head: Option<Box<ResponseHead>>,
+    head_at: Option<Timestamp>,
     body: Option<Body>,
     answer: Option<AnswerInfo>,
+    /// Whether what is read now is read at the exchange's end, and would not have been handed out without it.
+    is_ending: bool,
     from_tail: bool,
     complaints: Complaints,
     events: VecDeque<ExchangeEvent>,
@@ -183,8 +185,10 @@ impl Exchange {
             config,
             received_at: now,
             head: None,
+            head_at: None,
             body: None,
             answer: None,
+            is_ending: false,
             from_tail: false,
             complaints: Complaints::default(),
             events: VecDeque::new(),
@@ -240,7 +244,9 @@ impl Exchange {
         }
         self.advance(Fact::Head);
         self.head = Some(Box::new(head.clone()));
-        if let Some(ending) = self.judge_head(head) {
+        self.head_at = Some(now);
+        let follows = self.config.follow_redirects;
+        if let Some(ending) = state::judge_head(head, self.request.id.is_some(), follows) {
             self.end(ending);
             return Ok(());
         }
@@ -296,10 +302,11 @@ impl Exchange {
             return self.on_broken(BreakKind::Closed, now);
         };
         let declared = self.head.as_ref().and_then(|head| head.content_length());
-        let is_short = framing == Framing::Short
-            || declared.is_some_and(|declared| body.received < declared)
-            || body.is_coding_short();
+        let is_short = framing == Framing::Short || declared.is_some_and(|declared| body.received < declared);
         let ending = match framing {
+            _ if body.is_coding_short() => Ending::Short,
+            // E13: where only the footer is missing, all data came: as if whole.
+            _ if body.lacks_only_a_footer() => Ending::Marked,
             _ if is_short => Ending::Short,
             // A declared length that was reached marks the end, whatever else did not.
             Framing::Unmarked if declared.is_none() => Ending::Unmarked,
@@ -410,6 +417,12 @@ impl Exchange {
         self.head.as_deref()
     }
 
+    /// When the head of the final response was read; `Retry-After` counts from then (F13).
+    #[must_use]
+    pub const fn head_arrived(&self) -> Option<Timestamp> {
+        self.head_at
+    }
+
     /// What was passed over without a word (E23).
     #[must_use]
     pub fn ignored(&self) -> Ignored {
@@ -461,233 +474,6 @@ impl Exchange {
         self.idle_until.filter(|_| self.answer.is_none())
     }
 
-    /// What the head alone settles: E13, E18, E19, E20, E24.
-    fn judge_head(&mut self, head: &ResponseHead) -> Option<Ending> {
-        let status = head.status();
-        if !head.is_success() {
-            let location = head.location().filter(|_| self.config.follow_redirects && matches!(status, 307 | 308));
-            return location.map(|location| Ending::Redirected(String::from(location)));
-        }
-        if self.request.id.is_none() {
-            self.want_after = Want::Drain;
-            return Some(Ending::Accepted);
-        }
-        if matches!(status, 202 | 204) {
-            self.want_after = Want::Drain;
-            return Some(Ending::Refused(FailureKind::NoAnswer { status }));
-        }
-        if !can_read(head.content_coding()) {
-            return Some(Ending::Refused(FailureKind::ContentCoding { problem: CodingProblem::Unsupported }));
-        }
-        if head.media_type() == MediaType::Other {
-            let essence = String::from(head.media_type_text().unwrap_or_default());
-            return Some(Ending::Refused(FailureKind::ContentType { essence }));
-        }
-        None
-    }
-
-    /// Reads on until an event is ready, or `input` and what the body keeps of earlier input hold no more.
-    fn read_until_event(&mut self, input: &mut &[u8]) {
-        while self.events.is_empty() && self.read_item(input) {}
-    }
-
-    /// Reads all that the body keeps of input it took: at most a piece of inflated bytes, or an array's rest.
-    fn read_kept(&mut self) {
-        while self.read_item(&mut &[][..]) {}
-    }
-
-    /// Reads one item; false if there is none yet, or none any more.
-    fn read_item(&mut self, input: &mut &[u8]) -> bool {
-        let Some(body) = self.body.as_mut().filter(|_| self.state != State::Ended) else {
-            return false;
-        };
-        let ending = match body.feed(input) {
-            Ok(Some(item)) => {
-                self.on_item(item, self.received_at);
-                return true;
-            }
-            Ok(None) => return false,
-            Err(Fault::Corrupt) => Ending::Corrupt,
-            Err(Fault::TooLarge { which, limit }) => Ending::TooLarge { which, limit },
-            Err(Fault::NeitherKind) => Ending::Refused(FailureKind::ContentType { essence: String::new() }),
-            Err(Fault::ExcerptFull) => Ending::Marked,
-        };
-        *input = &[];
-        self.end(ending);
-        false
-    }
-
-    /// Ends with what the body still holds, unless a fault is found in that.
-    fn finish(&mut self, ending: Ending, now: Timestamp) {
-        self.read_kept();
-        if self.state != State::Ended {
-            self.read_rest(&ending, now);
-            self.end(ending);
-        }
-    }
-
-    /// At an ending, reads what the body held back until now: a JSON body, or an unfinished event (E9).
-    fn read_rest(&mut self, ending: &Ending, now: Timestamp) {
-        let Some(body) = &mut self.body else {
-            return;
-        };
-        if self.answer.is_some() {
-            return;
-        }
-        let is_cut = !matches!(ending, Ending::Marked | Ending::Unmarked);
-        // E28: a JSON body arrives with its end; what is found without one came with its last bytes.
-        let arrived = if is_cut { self.received_at } else { now };
-        for item in body.take_json() {
-            // A body that is cut is worth its answer and nothing else: what it lacks may still have come.
-            if !is_cut || is_message(&item) {
-                self.on_item(item, arrived);
-            }
-        }
-        if self.config.tail == TailRule::Salvage && self.answer.is_none() {
-            let tail = self.body.as_mut().map(Body::take_tail).unwrap_or_default();
-            let tail: Vec<Item> = tail.filter(|item| is_message(item) || !is_cut && is_bad_answer(item)).collect();
-            // An unfinished event is worth an answer, and what an array with the answer holds besides. One that
-            // is whole and bad shows all the same that the server answered (E16, E29).
-            let has_answer = tail.iter().any(|item| self.is_answer(item));
-            for item in tail {
-                if has_answer || is_response(&item) || is_bad_answer(&item) {
-                    self.on_item(item, self.received_at);
-                }
-            }
-            self.from_tail = self.answer.is_some();
-        }
-        if self.answer.is_none() && !is_cut {
-            self.complain_of_json();
-        }
-    }
-
-    /// E29: a whole JSON body that was JSON, but in which no answer was found.
-    fn complain_of_json(&mut self) {
-        let Some(body) = &self.body else {
-            return;
-        };
-        let complaints = &mut self.complaints;
-        let silent = complaints.malformed.is_none() && complaints.not_json.is_none() && complaints.stray.is_none();
-        if silent && body.kind() == BodyKind::Json && body.received > 0 {
-            complaints.malformed = Some(Box::new(MessageProblem::NotAnAnswer));
-        }
-    }
-
-    fn on_item(&mut self, item: Item, now: Timestamp) {
-        match item {
-            Item::Message(message) => self.on_message(message, now),
-            Item::Oversized(limit) => {
-                self.complaints.oversized.get_or_insert(limit);
-                self.events.push_back(ExchangeEvent::Oversized { limit });
-            }
-            Item::NotJson { position, prefix } => {
-                self.complaints.not_json.get_or_insert(position);
-                self.complaints.prefix |= prefix;
-                self.ignore_message();
-            }
-            Item::Array => {
-                self.complaints.malformed.get_or_insert_with(|| Box::new(MessageProblem::Array));
-                self.ignore_message();
-            }
-            Item::Malformed(error) => {
-                let is_body = self.body.as_ref().is_some_and(|body| body.kind() == BodyKind::Json);
-                if is_body || self.compare(error.id()).is_some() {
-                    self.complaints.malformed.get_or_insert_with(|| Box::new(MessageProblem::Envelope(error)));
-                }
-                self.ignore_message();
-            }
-            Item::Scalar => self.ignore_message(),
-        }
-    }
-
-    fn on_message(&mut self, message: Message, now: Timestamp) {
-        match message.kind() {
-            MessageKind::Notification => {
-                if let Some(idle) = self.config.idle.filter(|_| self.request.owns_progress(&message)) {
-                    self.idle_until = Some(now.saturating_add(idle));
-                }
-                self.events.push_back(ExchangeEvent::Notification(message));
-            }
-            MessageKind::Request => {
-                let is_violation = self.request.version.era() == Era::Modern;
-                self.events.push_back(ExchangeEvent::Request { message, is_violation });
-            }
-            MessageKind::Result | MessageKind::Error => match self.whose(&message) {
-                Whose::Ours(_) if self.answer.is_some() => self.ignore_message(),
-                Whose::Ours(id_match) => self.on_answer(message, id_match, now),
-                Whose::Nobodys => self.ignore_message(),
-                Whose::Other => {
-                    let id = message.id().filter(|id| tellable(id)).cloned();
-                    self.complaints.stray.get_or_insert_with(|| id.clone());
-                    self.events.push_back(ExchangeEvent::Stray { id, bytes: message.as_json().len() });
-                }
-            },
-        }
-    }
-
-    /// E15, E17: whose answer a result or error is.
-    fn whose(&self, message: &Message) -> Whose {
-        let is_error = message.kind() == MessageKind::Error;
-        let is_failed = self.head.as_ref().is_some_and(|head| !head.is_success());
-        if is_failed && !is_error {
-            return Whose::Nobodys;
-        }
-        match self.compare(message.id()) {
-            Some(id_match) => Whose::Ours(id_match),
-            None if is_error && matches!(message.id(), None | Some(Id::Null)) => Whose::Ours(IdMatch::Absent),
-            // The response itself says whose error it is.
-            None if is_failed => Whose::Ours(IdMatch::Foreign),
-            None => Whose::Other,
-        }
-    }
-
-    fn is_answer(&self, item: &Item) -> bool {
-        is_response(item) && matches!(item, Item::Message(message) if matches!(self.whose(message), Whose::Ours(_)))
-    }
-
-    fn on_answer(&mut self, message: Message, id_match: IdMatch, now: Timestamp) {
-        let Some(head) = self.head.as_deref() else {
-            return;
-        };
-        let status = head.status();
-        if self.request.id.is_none() {
-            // E20: a notification has no answer; an error in its refusal is told with the refusal.
-            self.complaints.error_code = message.error().map(|error| error.code);
-            return;
-        }
-        let code = message.error().map(|error| error.code);
-        let info = AnswerInfo {
-            status,
-            id_match,
-            is_error: message.kind() == MessageKind::Error,
-            arrived: now,
-            proves_modern: matches!((status, code), (400, Some(-32022..=-32020)) | (404, Some(-32601))),
-        };
-        let answer = Answer { message, info, head: head.clone() };
-        self.answer = Some(info);
-        self.advance(Fact::Answer);
-        self.events.push_back(ExchangeEvent::Answer(Box::new(answer)));
-    }
-
-    /// E15: how `theirs` compares with the request's id; `None` if it is another.
-    fn compare(&self, theirs: Option<&Id>) -> Option<IdMatch> {
-        let ours = self.request.id.as_ref()?;
-        let theirs = theirs?;
-        if ours == theirs {
-            Some(IdMatch::Exact)
-        } else if !self.config.strict_ids && (ours.spells(theirs) || theirs.spells(ours)) {
-            Some(IdMatch::Coerced)
-        } else {
-            None
-        }
-    }
-
-    fn ignore_message(&mut self) {
-        if let Some(body) = &mut self.body {
-            body.ignored_mut().messages += 1;
-        }
-    }
-
     /// The one place where an exchange ends.
     fn end(&mut self, ending: Ending) {
         let body = self.body.as_ref();
@@ -712,19 +498,13 @@ impl Exchange {
             cursor: body.and_then(Body::cursor).map(String::from),
             resume_after: body.and_then(Body::retry).map_or(DEFAULT_RETRY, |retry| retry.max(MIN_RETRY)),
         };
+        if ending.leaves_the_connection_usable() {
+            self.want_after = Want::Drain;
+        }
         let verdict = state::judge(ending, evidence);
         self.advance(Fact::Verdict);
         self.events.push_back(ExchangeEvent::Ended(verdict));
     }
-}
-
-/// Whose a result or error is.
-enum Whose {
-    Ours(IdMatch),
-    /// An answer under another id.
-    Other,
-    /// A result under a status of failure (E18): the status is what counts.
-    Nobodys,
 }
 
 /// F11: what a stream waits before it is resumed, if it said nothing.
@@ -732,36 +512,6 @@ const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 
 /// E26: what a stream waits at least.
 const MIN_RETRY: Duration = Duration::from_millis(10);
-
-fn is_response(item: &Item) -> bool {
-    matches!(item, Item::Message(message) if matches!(message.kind(), MessageKind::Result | MessageKind::Error))
-}
-
-fn is_message(item: &Item) -> bool {
-    matches!(item, Item::Message(_))
-}
-
-/// E29: what is JSON and whole, and no message.
-fn is_bad_answer(item: &Item) -> bool {
-    matches!(item, Item::Malformed(_) | Item::Array)
-}
-
-/// The longest id that is told, in bytes.
-const MAX_TOLD_ID: usize = 64;
-
-/// Whether a body of this coding can be read here (E13).
-fn can_read(coding: ContentCoding) -> bool {
-    coding == ContentCoding::Identity || can_inflate(coding)
-}
-
-/// Whether an id is short enough to be told in an error: it is a peer's text.
-fn tellable(id: &Id) -> bool {
-    match id {
-        Id::String(text) => text.len() <= MAX_TOLD_ID,
-        Id::Number(number) => number.as_str().len() <= MAX_TOLD_ID,
-        _ => true,
-    }
-}
 
 impl core::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

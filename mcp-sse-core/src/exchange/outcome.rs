@@ -198,6 +198,8 @@ pub struct Answer {
     pub info: AnswerInfo,
     /// The head of the HTTP response that carried it.
     pub head: ResponseHead,
+    /// Whether it was found when the exchange ended, and not before.
+    pub(crate) found_at_end: bool,
 }
 
 /// The bound that a body or an event passed.

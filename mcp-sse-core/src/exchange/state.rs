@@ -14,7 +14,7 @@ use super::outcome::{
     AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Exposure, Failure, FailureKind, SizeLimit, StatusFailure,
     TimeLimit, Verdict,
 };
-use crate::http::Era;
+use crate::http::{ContentCoding, Era, MediaType, ResponseHead, can_inflate};
 
 /// Where an exchange stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -159,6 +159,13 @@ pub(super) enum Ending {
     Redirected(String),
 }
 
+impl Ending {
+    /// Whether the head settled it and all is well with the connection: what is left of the body is of no use.
+    pub(super) const fn leaves_the_connection_usable(&self) -> bool {
+        matches!(self, Self::Accepted | Self::Refused(FailureKind::NoAnswer { .. }))
+    }
+}
+
 /// What kind of body the head promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyKind {
@@ -211,6 +218,30 @@ pub(super) struct Evidence {
     pub(super) cursor: Option<String>,
     /// How long to wait before resuming.
     pub(super) resume_after: Duration,
+}
+
+/// What a final head alone settles: E13, E18, E19, E20, E24. Nothing, if its body is to be read.
+pub(super) fn judge_head(head: &ResponseHead, expects_answer: bool, follows_redirects: bool) -> Option<Ending> {
+    let status = head.status();
+    if !head.is_success() {
+        let location = head.location().filter(|_| follows_redirects && matches!(status, 307 | 308));
+        return location.map(|location| Ending::Redirected(String::from(location)));
+    }
+    if !expects_answer {
+        return Some(Ending::Accepted);
+    }
+    if matches!(status, 202 | 204) {
+        return Some(Ending::Refused(FailureKind::NoAnswer { status }));
+    }
+    let coding = head.content_coding();
+    if coding != ContentCoding::Identity && !can_inflate(coding) {
+        return Some(Ending::Refused(FailureKind::ContentCoding { problem: CodingProblem::Unsupported }));
+    }
+    if head.media_type() == MediaType::Other {
+        let essence = String::from(head.media_type_text().unwrap_or_default());
+        return Some(Ending::Refused(FailureKind::ContentType { essence }));
+    }
+    None
 }
 
 /// What an ending is worth: rows E1 to E20 and E29, in one place.

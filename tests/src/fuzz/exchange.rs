@@ -226,7 +226,11 @@ fn play<'s>(script: &'s Script, mut cut: impl FnMut(&'s [u8]) -> Vec<&'s [u8]>) 
     story
 }
 
-fn body(watched: &mut Watched, limits: &Limits, chunks: Vec<&[u8]>, now: Timestamp) -> Result<(), Misuse> {
+fn body(watched: &mut Watched, limits: &Limits, mut chunks: Vec<&[u8]>, now: Timestamp) -> Result<(), Misuse> {
+    if chunks.is_empty() {
+        // No bytes are an input all the same: time has passed.
+        chunks.push(&[]);
+    }
     for chunk in chunks {
         let result = watched.body(chunk, now);
         let texts = limits.max_event_bytes + limits.max_json_bytes + limits.max_excerpt_bytes;

@@ -1,0 +1,258 @@
+//! What is read of a body, and what it means for the exchange: whose a message is, what is handed out, what is
+//! only noted for the verdict.
+//!
+//! Rules: an item is handed out or noted in the order it came; nothing unfinished is handed out but an answer.
+//! What an ending is worth is judged in `state`; how bytes become items is in `body` and `salvage`.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::body::{Body, Fault};
+use super::outcome::{Answer, AnswerInfo, FailureKind, IdMatch, MessageProblem};
+use super::request::TailRule;
+use super::salvage::Item;
+use super::state::{BodyKind, Ending, Fact, State};
+use super::{Exchange, ExchangeEvent};
+use crate::http::Era;
+use crate::jsonrpc::{Id, Message, MessageKind};
+use crate::time::Timestamp;
+
+impl Exchange {
+    /// Reads on until an event is ready, or `input` and what the body keeps of earlier input hold no more.
+    pub(super) fn read_until_event(&mut self, input: &mut &[u8]) {
+        while self.events.is_empty() && self.read_item(input) {}
+    }
+
+    /// Reads all that the body keeps of input it took: at most a piece of inflated bytes, or an array's rest.
+    pub(super) fn read_kept(&mut self) {
+        while self.read_item(&mut &[][..]) {}
+    }
+
+    /// Reads one item; false if there is none yet, or none any more.
+    fn read_item(&mut self, input: &mut &[u8]) -> bool {
+        let Some(body) = self.body.as_mut().filter(|_| self.state != State::Ended) else {
+            return false;
+        };
+        let ending = match body.feed(input) {
+            Ok(Some(item)) => {
+                self.on_item(item, self.received_at);
+                return true;
+            }
+            Ok(None) => return false,
+            Err(Fault::Corrupt) => Ending::Corrupt,
+            Err(Fault::TooLarge { which, limit }) => Ending::TooLarge { which, limit },
+            Err(Fault::NeitherKind) => Ending::Refused(FailureKind::ContentType { essence: String::new() }),
+            Err(Fault::ExcerptFull) => Ending::Marked,
+        };
+        *input = &[];
+        self.end(ending);
+        false
+    }
+
+    /// Ends with what the body still holds, unless a fault is found in that.
+    pub(super) fn finish(&mut self, ending: Ending, now: Timestamp) {
+        self.read_kept();
+        if self.state != State::Ended {
+            self.is_ending = true;
+            self.read_rest(&ending, now);
+            self.end(ending);
+        }
+    }
+
+    /// At an ending, reads what the body held back until now: a JSON body, or an unfinished event (E9).
+    fn read_rest(&mut self, ending: &Ending, now: Timestamp) {
+        let Some(body) = &mut self.body else {
+            return;
+        };
+        if self.answer.is_some() {
+            return;
+        }
+        let is_cut = !matches!(ending, Ending::Marked | Ending::Unmarked);
+        // E28: a JSON body arrives with its end; what is found without one came with its last bytes.
+        let arrived = if is_cut { self.received_at } else { now };
+        for item in body.take_json() {
+            // A body that is cut is worth its answer and nothing else: what it lacks may still have come.
+            if !is_cut || is_message(&item) {
+                self.on_item(item, arrived);
+            }
+        }
+        if self.config.tail == TailRule::Salvage && self.answer.is_none() {
+            let tail = self.body.as_mut().map(Body::take_tail).unwrap_or_default();
+            let tail: Vec<Item> = tail.filter(|item| is_message(item) || !is_cut && is_bad_answer(item)).collect();
+            // An unfinished event is worth an answer, and what an array with the answer holds besides. One that
+            // is whole and bad shows all the same that the server answered (E16, E29).
+            let has_answer = tail.iter().any(|item| self.is_answer(item));
+            for item in tail {
+                if has_answer || is_response(&item) || is_bad_answer(&item) {
+                    self.on_item(item, self.received_at);
+                }
+            }
+            self.from_tail = self.answer.is_some();
+        }
+        if self.answer.is_none() && !is_cut {
+            self.complain_of_json();
+        }
+    }
+
+    /// E29: a whole JSON body that was JSON, but in which no answer was found.
+    fn complain_of_json(&mut self) {
+        let Some(body) = &self.body else {
+            return;
+        };
+        let complaints = &mut self.complaints;
+        let silent = complaints.malformed.is_none() && complaints.not_json.is_none() && complaints.stray.is_none();
+        if silent && body.kind() == BodyKind::Json && body.received > 0 {
+            complaints.malformed = Some(Box::new(MessageProblem::NotAnAnswer));
+        }
+    }
+
+    fn on_item(&mut self, item: Item, now: Timestamp) {
+        match item {
+            Item::Message(message) => self.on_message(message, now),
+            Item::Oversized(limit) => {
+                self.complaints.oversized.get_or_insert(limit);
+                self.events.push_back(ExchangeEvent::Oversized { limit });
+            }
+            Item::NotJson { position, prefix } => {
+                self.complaints.not_json.get_or_insert(position);
+                self.complaints.prefix |= prefix;
+                self.ignore_message();
+            }
+            Item::Array => {
+                self.complaints.malformed.get_or_insert_with(|| Box::new(MessageProblem::Array));
+                self.ignore_message();
+            }
+            Item::Malformed(error) => {
+                let is_body = self.body.as_ref().is_some_and(|body| body.kind() == BodyKind::Json);
+                if is_body || self.compare(error.id()).is_some() {
+                    self.complaints.malformed.get_or_insert_with(|| Box::new(MessageProblem::Envelope(error)));
+                }
+                self.ignore_message();
+            }
+            Item::Scalar => self.ignore_message(),
+        }
+    }
+
+    fn on_message(&mut self, message: Message, now: Timestamp) {
+        match message.kind() {
+            MessageKind::Notification => {
+                if let Some(idle) = self.config.idle.filter(|_| self.request.owns_progress(&message)) {
+                    self.idle_until = Some(now.saturating_add(idle));
+                }
+                self.events.push_back(ExchangeEvent::Notification(message));
+            }
+            MessageKind::Request => {
+                let is_violation = self.request.version.era() == Era::Modern;
+                self.events.push_back(ExchangeEvent::Request { message, is_violation });
+            }
+            MessageKind::Result | MessageKind::Error => match self.whose(&message) {
+                Whose::Ours(_) if self.answer.is_some() => self.ignore_message(),
+                Whose::Ours(id_match) => self.on_answer(message, id_match, now),
+                Whose::Nobodys => self.ignore_message(),
+                Whose::Other => {
+                    let id = message.id().filter(|id| tellable(id)).cloned();
+                    self.complaints.stray.get_or_insert_with(|| id.clone());
+                    self.events.push_back(ExchangeEvent::Stray { id, bytes: message.as_json().len() });
+                }
+            },
+        }
+    }
+
+    /// E15, E17: whose answer a result or error is.
+    fn whose(&self, message: &Message) -> Whose {
+        let is_error = message.kind() == MessageKind::Error;
+        let is_failed = self.head.as_ref().is_some_and(|head| !head.is_success());
+        if is_failed && !is_error {
+            return Whose::Nobodys;
+        }
+        match self.compare(message.id()) {
+            Some(id_match) => Whose::Ours(id_match),
+            None if is_error && matches!(message.id(), None | Some(Id::Null)) => Whose::Ours(IdMatch::Absent),
+            // The response itself says whose error it is.
+            None if is_failed => Whose::Ours(IdMatch::Foreign),
+            None => Whose::Other,
+        }
+    }
+
+    fn is_answer(&self, item: &Item) -> bool {
+        is_response(item) && matches!(item, Item::Message(message) if matches!(self.whose(message), Whose::Ours(_)))
+    }
+
+    fn on_answer(&mut self, message: Message, id_match: IdMatch, now: Timestamp) {
+        let Some(head) = self.head.as_deref() else {
+            return;
+        };
+        let status = head.status();
+        if self.request.id.is_none() {
+            // E20: a notification has no answer; an error in its refusal is told with the refusal.
+            self.complaints.error_code = message.error().map(|error| error.code);
+            return;
+        }
+        let code = message.error().map(|error| error.code);
+        let info = AnswerInfo {
+            status,
+            id_match,
+            is_error: message.kind() == MessageKind::Error,
+            arrived: now,
+            proves_modern: matches!((status, code), (400, Some(-32022..=-32020)) | (404, Some(-32601))),
+        };
+        let answer = Answer { message, info, head: head.clone(), found_at_end: self.is_ending };
+        self.answer = Some(info);
+        self.advance(Fact::Answer);
+        self.events.push_back(ExchangeEvent::Answer(Box::new(answer)));
+    }
+
+    /// E15: how `theirs` compares with the request's id; `None` if it is another.
+    fn compare(&self, theirs: Option<&Id>) -> Option<IdMatch> {
+        let ours = self.request.id.as_ref()?;
+        let theirs = theirs?;
+        if ours == theirs {
+            Some(IdMatch::Exact)
+        } else if !self.config.strict_ids && (ours.spells(theirs) || theirs.spells(ours)) {
+            Some(IdMatch::Coerced)
+        } else {
+            None
+        }
+    }
+
+    fn ignore_message(&mut self) {
+        if let Some(body) = &mut self.body {
+            body.ignored_mut().messages += 1;
+        }
+    }
+}
+
+/// Whose a result or error is.
+enum Whose {
+    Ours(IdMatch),
+    /// An answer under another id.
+    Other,
+    /// A result under a status of failure (E18): the status is what counts.
+    Nobodys,
+}
+
+fn is_response(item: &Item) -> bool {
+    matches!(item, Item::Message(message) if matches!(message.kind(), MessageKind::Result | MessageKind::Error))
+}
+
+fn is_message(item: &Item) -> bool {
+    matches!(item, Item::Message(_))
+}
+
+/// E29: what is JSON and whole, and no message.
+fn is_bad_answer(item: &Item) -> bool {
+    matches!(item, Item::Malformed(_) | Item::Array)
+}
+
+/// The longest id that is told, in bytes.
+const MAX_TOLD_ID: usize = 64;
+
+/// Whether an id is short enough to be told in an error: it is a peer's text.
+fn tellable(id: &Id) -> bool {
+    match id {
+        Id::String(text) => text.len() <= MAX_TOLD_ID,
+        Id::Number(number) => number.as_str().len() <= MAX_TOLD_ID,
+        _ => true,
+    }
+}
