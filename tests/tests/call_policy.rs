@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use mcp_sse_core::client::{Backoff, CallOptions, ClientConfig, Outcome, ReissuePolicy};
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::client::{Backoff, CallOptions, Client, ClientConfig, Endpoint, Outcome, ReissuePolicy, Step};
 use mcp_sse_core::exchange::{BreakKind, Exposure, FailureKind, Framing};
+use mcp_sse_core::http::ResponseHead;
 use mcp_sse_tests::loop_driver::{Fact, LoopDriver, Script, within};
 
 /// Every loss from which a replacement may follow, and whether the lost request may have run.
@@ -237,4 +239,18 @@ fn f13_retry_after_changes_nothing_else() {
     assert_eq!(driver.times(), [0, 10, 5000]);
     assert!(matches!(driver.end_of(other).map(|done| &done.outcome), Some(Outcome::Settled(_))));
     assert_eq!(driver.ended_at(waiting), 8000);
+}
+
+#[test]
+fn f13_the_floor_counts_from_the_arrival_of_the_head() {
+    let at = Timestamp::from_millis;
+    let mut client = Client::new(Endpoint::parse("http://localhost/mcp").unwrap(), ClientConfig::default());
+    client.call("tools/list", None, within(60_000), at(0)).unwrap();
+    let Some(Step::Send(id, _)) = client.poll_step(at(0)) else { panic!("a request was expected") };
+    let exchange = client.exchange(id).unwrap();
+    let head = ResponseHead::from_headers(200, [("Content-Type", "text/event-stream"), ("Retry-After", "3")]);
+    exchange.on_head(&head, at(100)).unwrap();
+    exchange.on_broken(BreakKind::Reset, at(2_000)).unwrap();
+    while client.poll_step(at(2_000)).is_some() {}
+    assert_eq!(client.poll_timeout(), Some(at(3_100)));
 }

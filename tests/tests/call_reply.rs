@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use mcp_sse_core::client::{CallError, CallEvent, CallId, CallOptions, ClientConfig, Outcome, Reply};
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::client::{
+    CallError, CallEvent, CallId, CallOptions, Client, ClientConfig, Endpoint, Outcome, Reply, Step,
+};
 use mcp_sse_core::exchange::{BreakKind, Damage, Exposure, Framing};
+use mcp_sse_core::http::ResponseHead;
 use mcp_sse_tests::loop_driver::{Fact, LoopDriver, Script, within};
 
 fn run(scripts: impl IntoIterator<Item = Script>) -> (LoopDriver, CallId) {
@@ -117,4 +121,25 @@ fn a_taken_notification_is_no_error() {
     let call = driver.notify("notifications/other", None, CallOptions::default());
     driver.run();
     assert!(CallError::from_done(driver.end_of(call).expect("an end").clone()).is_none());
+}
+
+#[test]
+fn e3_damage_is_no_matter_of_when_steps_are_polled() {
+    let now = Timestamp::ZERO;
+    let mut client = Client::new(Endpoint::parse("http://localhost/mcp").unwrap(), ClientConfig::default());
+    client.call("tools/list", None, within(60_000), now).unwrap();
+    let Some(Step::Send(id, _)) = client.poll_step(now) else { panic!("a request was expected") };
+    let exchange = client.exchange(id).unwrap();
+    exchange.on_head(&ResponseHead::from_headers(200, [("Content-Type", "text/event-stream")]), now).unwrap();
+    let mut body: &[u8] = b"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n";
+    exchange.on_body(&mut body, now).unwrap();
+    // The break comes before anybody has asked for the answer, which was whole all the same.
+    exchange.on_broken(BreakKind::Reset, now).unwrap();
+    let Some(Step::Event(_, CallEvent::Answer { damage, .. })) = client.poll_step(now) else { panic!("no answer") };
+    assert_eq!(damage, None);
+    while let Some(step) = client.poll_step(now) {
+        if let Step::Done(_, done) = step {
+            assert!(matches!(done.outcome, Outcome::Salvaged { damage: Damage::Broken(BreakKind::Reset), .. }));
+        }
+    }
 }

@@ -138,11 +138,12 @@ fn legacy_revisions_have_no_metadata_headers() {
 }
 
 #[test]
-fn initialize_carries_no_version_header() {
-    // T18: it negotiates what the header would say.
+fn a_legacy_initialize_carries_no_version_header() {
+    // T18: it negotiates what the header would say. Since 2026-07-28 every POST carries it.
     for version in ProtocolVersion::KNOWN {
         let request = request(version, "initialize", Some(r#"{"protocolVersion":"2025-11-25"}"#));
-        assert_eq!(header(&request, "MCP-Protocol-Version"), None);
+        let expected = (version >= ProtocolVersion::V2026_07_28).then_some(version.as_str());
+        assert_eq!(header(&request, "MCP-Protocol-Version"), expected);
     }
 }
 

@@ -17,8 +17,8 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::time::Duration;
 
-pub use body::Ignored;
 use body::Body;
+pub use body::Ignored;
 pub use outcome::{
     Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind, IdMatch,
     MessageProblem, SizeLimit, StatusFailure, TimeLimit, Verdict,
