@@ -2,7 +2,7 @@
 //!
 //! Rule: bytes in, bytes and facts out; no socket here.
 
-use http::{HeaderMap, HeaderName, Request, Version, header};
+use http::{HeaderMap, Request, Version, header};
 use mcp_sse_core::client::HttpRequest;
 use mcp_sse_core::http::ResponseHead;
 use ureq_proto::client::state::RecvResponse;
@@ -117,10 +117,7 @@ pub(crate) fn read_head(call: &mut Option<Call<RecvResponse>>, input: &[u8]) -> 
         },
         _ => BodyFraming::None,
     };
-    // Beside chunks a Content-Length means nothing (RFC 9112 section 6.3).
-    let is_void = |name: &HeaderName| framing == BodyFraming::Chunked && *name == header::CONTENT_LENGTH;
-    let headers = response.headers().iter().filter(|(name, _)| !is_void(name));
-    let headers = headers.map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let headers = response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let head = ResponseHead::from_headers(response.status().as_u16(), headers);
     let keeps_alive = framing != BodyFraming::UntilClose && keeps_alive(response.version(), response.headers());
     Ok(Head::Final(Box::new(FinalHead { bytes, head, framing, keeps_alive })))

@@ -165,7 +165,7 @@ fn a_batch_has_one_line_per_call_in_order() {
     input.write_all(calls.join("\n").as_bytes()).expect("it reads");
     drop(input);
     let (lines, status, _) = read(&child.wait_with_output().expect("it ends"));
-    let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().or(line["type"].as_str())).collect();
+    let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().or_else(|| line["type"].as_str())).collect();
     assert_eq!(kinds, [Some("answer"), Some("timeout"), Some("misuse"), Some("answer")]);
     assert_eq!(status, Some(3));
     assert_eq!(whole.connections().len(), 1, "a batch uses its connections again");

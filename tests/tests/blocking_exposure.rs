@@ -79,7 +79,7 @@ fn e1_e5_a_connection_that_ends_on_acceptance_never_ran_the_call() {
         match call(&client(&peer, &scenario)) {
             Ok(reply) => assert_eq!((reply.attempts, execution(&reply), scenario.executions()), (2, 1, 1)),
             Err(error) => {
-                assert!(matches!(unsent(&error), BreakKind::Reset | BreakKind::Closed | BreakKind::Io));
+                assert!(matches!(unsent(&error), BreakKind::Connect | BreakKind::Reset | BreakKind::Io));
                 assert_eq!((error.attempts(), scenario.executions()), (1, 0));
             }
         }
@@ -147,13 +147,11 @@ fn f2_a_replacement_that_cannot_be_sent_leaves_the_call_lost_with_both_causes() 
     peer.next_connections([OnConnection::Serve, OnConnection::End(Ending::Reset)]);
     let error = call(&client(&peer, &scenario)).unwrap_err();
     let failure = failure(&error);
-    assert!(
-        matches!(
-            failure.kind,
-            FailureKind::Lost { cause: Cause::Broken(BreakKind::Reset), replacement: Some(BreakKind::Handshake) }
-        ),
-        "{failure}"
-    );
+    let FailureKind::Lost { cause: Cause::Broken(BreakKind::Reset), replacement: Some(why) } = failure.kind else {
+        panic!("{failure}");
+    };
+    // Whether the reset comes before or after connecting is seen to be done is the network's affair.
+    assert!(matches!(why, BreakKind::Handshake | BreakKind::Connect), "{failure}");
     assert_eq!(failure.exposure, Exposure::Streaming);
     assert!(matches!(error, CallError::Failed { attempts: 2, earlier_may_have_run: true, .. }));
     assert_eq!((scenario.executions(), peer.connections()), (1, 2));

@@ -227,22 +227,32 @@ fn connections_can_be_kept_for_no_time_and_in_no_number() {
     }
 }
 
-/// Bytes that nobody asked for must not become the beginning of the next response.
+/// Bytes that nobody asked for must not become the beginning of the next response: not those that came with the body, and not
+/// those that came after it.
 #[test]
 fn a_connection_with_bytes_behind_the_body_is_not_used_again() {
+    let text = r#"{"jsonrpc":"2.0","id":{id},"result":{"executions":{executions}}}"#;
     let forged = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n";
-    for extra in ["x", "\r\n", forged] {
-        for framing in [Framing::WrongLength(-(extra.len() as isize)), Framing::ContentLength] {
-            let peer = Peer::start();
-            let is_length = matches!(framing, Framing::WrongLength(_));
-            let text = r#"{"jsonrpc":"2.0","id":{id},"result":{"executions":{executions}}}"#;
-            let body = if is_length { format!("{text}{extra}") } else { text.to_owned() };
-            let response = Response::json(body).framing(framing);
-            let scenario = peer.scenario([Script::new(response)]);
-            let client = client(&peer, &scenario);
-            assert_eq!(execution(&call(&client).unwrap()), 1);
-            assert_eq!(execution(&call(&client).unwrap()), 2);
-            assert_eq!(peer.connections(), if is_length { 2 } else { 1 }, "{extra:?}");
+    for peer in [Peer::start(), Peer::start_tls()] {
+        for extra in ["x", "\r\n", forged] {
+            for later in [false, true] {
+                let response = Response::json(format!("{text}{extra}"));
+                let response = response.framing(Framing::WrongLength(-(extra.len() as isize)));
+                let gate = Gate::new();
+                // The peer means to keep the connection.
+                let mut script = Script::new(response).then(Ending::KeepAlive);
+                if later {
+                    script = script.wait_at(At::end().plus(-(extra.len() as isize)), &gate);
+                }
+                let scenario = peer.scenario([script, Script::json()]);
+                let client = client(&peer, &scenario);
+                let before = peer.connections();
+                assert_eq!(execution(&call(&client).unwrap()), 1);
+                gate.open();
+                assert!(scenario.wait_for(|log| log.responses[0].done, BOUND));
+                assert_eq!(execution(&call(&client).unwrap()), 2);
+                assert_eq!(peer.connections() - before, 2, "{extra:?}");
+            }
         }
     }
 }
