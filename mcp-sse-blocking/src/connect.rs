@@ -125,3 +125,40 @@ fn connect_any(addresses: &[SocketAddr], limit: Limit) -> Result<TcpStream, Stop
     }
     Err(last)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv6Addr, TcpListener};
+
+    use super::*;
+
+    fn limit(timeout: Duration, deadline: Option<Timestamp>) -> Limit {
+        let clock = Clock::new();
+        Limit { clock, own: clock.now().saturating_add(timeout), deadline }
+    }
+
+    /// Of a name's addresses, those at which nobody listens are passed over.
+    #[test]
+    fn e1_the_first_address_that_answers_is_taken() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let listening = listener.local_addr().expect("its address");
+        let silent = SocketAddr::from((Ipv6Addr::LOCALHOST, listening.port()));
+        let limit = limit(Duration::from_secs(10), None);
+        for addresses in [vec![listening], vec![silent, listening], vec![silent, silent, listening, silent]] {
+            let socket = connect_any(&addresses, limit).expect("a connection");
+            assert_eq!(socket.peer_addr().ok(), Some(listening));
+        }
+        assert_eq!(connect_any(&[silent], limit).err(), Some(Stop::Broken(BreakKind::Connect)));
+        assert_eq!(connect_any(&[], limit).err(), Some(Stop::Broken(BreakKind::Connect)));
+    }
+
+    #[test]
+    fn e11_the_callers_deadline_is_told_apart_from_the_connectors_own_limit() {
+        let over = Some(Timestamp::ZERO);
+        assert_eq!(limit(Duration::from_secs(10), over).left(), Err(Stop::Deadline));
+        assert_eq!(limit(Duration::ZERO, over).left(), Err(Stop::Deadline));
+        assert_eq!(limit(Duration::ZERO, None).left(), Err(Stop::Broken(BreakKind::ConnectTimeout)));
+        let left = limit(Duration::from_secs(10), Some(Timestamp::new(Duration::from_secs(3600)))).left();
+        assert!(left.is_ok_and(|left| left <= Duration::from_secs(10)));
+    }
+}

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
-use mcp_sse_blocking::{CallEvent, Client};
+use mcp_sse_blocking::{CallEvent, Client, ClientConfig};
+use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_tests::blocking::{BOUND, METHOD, SHORT, builder, call, charge, client, execution, timed, within};
 use mcp_sse_tests::peer::{At, ClientClose, Ending, Gate, Mark, Peer, Response, Scenario, Script, Sse, Text};
 use serde_json::Value;
@@ -143,6 +144,23 @@ fn e30_stopping_at_a_replacement_sends_none() {
     assert_eq!(error.kind(), "cancelled");
     assert!(error.may_have_run(), "the lost attempt may have run");
     assert_eq!((scenario.executions(), peer.connections()), (1, 1));
+}
+
+/// Here the array came whole before its first message was shown, so the answer is there, and stopping loses nothing.
+#[test]
+fn e25_e30_stopping_within_an_array_shows_nothing_more_of_it() {
+    let peer = Peer::start();
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":{id},"result":{"executions":{executions}}}"#;
+    let scenario = peer.scenario([Script::new(Response::json(format!("[{note},{note},{answer}]")))]);
+    let config = ClientConfig::default().with_version(ProtocolVersion::V2025_03_26);
+    let client = builder(&peer, &scenario).config(config).build().unwrap();
+    let mut shown = 0;
+    let reply = client.call_with(METHOD, &charge(1), &within(BOUND), |_| {
+        shown += 1;
+        ControlFlow::Break(())
+    });
+    assert_eq!((execution(&reply.unwrap()), shown), (1, 1));
 }
 
 #[test]

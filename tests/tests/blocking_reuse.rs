@@ -21,8 +21,8 @@ fn sse() -> Response {
 }
 
 /// Three calls in a row, each read to its end: how many connections they took.
-fn connections_of(peer: &Peer, response: Response) -> usize {
-    let scenario = peer.scenario([Script::new(response)]);
+fn connections_of(peer: &Peer, script: Script) -> usize {
+    let scenario = peer.scenario([script]);
     let client = client(peer, &scenario);
     let before = peer.connections();
     for number in 1..=3 {
@@ -46,23 +46,36 @@ fn a_response_that_was_read_to_its_end_leaves_its_connection_to_the_next_call() 
             Response::json(Text::charged()),
             Response::json(Text::charged()).framing(Framing::Chunked(Chunked::new())),
         ] {
-            assert_eq!(connections_of(&peer, response.clone()), 1, "{response:?}");
+            assert_eq!(connections_of(&peer, Script::new(response.clone())), 1, "{response:?}");
         }
     }
 }
 
 #[test]
-fn connections_are_not_used_again_where_their_end_was_announced_or_is_the_end_of_the_body() {
+fn connections_are_not_used_again_where_their_end_was_announced() {
     for peer in [Peer::start(), Peer::start_tls()] {
         for response in [
             sse().close(),
             Response::json(Text::charged()).close(),
             Response::json(Text::charged()).http10(),
-            Response::json(Text::charged()).framing(Framing::UntilClose),
-            sse().framing(Framing::UntilClose),
             sse().header("Connection", "x, CLOSE ,y"),
         ] {
-            assert_eq!(connections_of(&peer, response.clone()), 3, "{response:?}");
+            // The server forgets to close.
+            let script = Script::new(response.clone()).then(Ending::KeepAlive);
+            assert_eq!(connections_of(&peer, script), 3, "{response:?}");
+            assert_eq!(connections_of(&peer, Script::new(response.clone()).then(Ending::Fin)), 3, "{response:?}");
+        }
+        let kept = Response::json(Text::charged()).http10().header("Connection", "Keep-Alive");
+        assert_eq!(connections_of(&peer, Script::new(kept).then(Ending::KeepAlive)), 1);
+    }
+}
+
+#[test]
+fn connections_are_not_used_again_where_their_end_is_the_end_of_the_body() {
+    for peer in [Peer::start(), Peer::start_tls()] {
+        for response in [Response::json(Text::charged()), sse()] {
+            let response = response.framing(Framing::UntilClose);
+            assert_eq!(connections_of(&peer, Script::new(response.clone())), 3, "{response:?}");
         }
     }
 }

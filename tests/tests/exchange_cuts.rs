@@ -137,10 +137,6 @@ enum Break {
 /// What the cut must come to, from the places alone.
 fn expected(response: &Response, cut: usize, how: Break, is_modern: bool, tail: TailRule) -> Vec<String> {
     let reach = response.reach[cut];
-    // E13: all data came and only the footer did not: as if whole, whatever the framing says.
-    let is_inside = cut > 0 && cut < response.bytes.len();
-    let lacks_footer = response.name.starts_with("gzip") && is_inside && response.data_complete[cut];
-    let how = if lacks_footer && how == Break::Short { Break::Unmarked } else { how };
     let mut told = Vec::new();
     if response.note.is_some_and(|note| reach >= note) {
         told.push("note notifications/message".to_owned());

@@ -177,15 +177,6 @@ impl Body {
         }
     }
 
-    /// Whether the coded data is complete and only its footer did not come (E13).
-    pub(super) fn lacks_only_a_footer(&self) -> bool {
-        match &self.coding {
-            #[cfg(feature = "gzip")]
-            Coding::Inflate(inflating) => inflating.inflater.end() == InflateEnd::FooterMissing,
-            _ => false,
-        }
-    }
-
     /// The items of a JSON body, judged as it stands now; empty for other bodies.
     pub(super) fn take_json(&mut self) -> Items {
         match &mut self.reader.content {

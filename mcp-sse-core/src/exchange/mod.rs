@@ -302,11 +302,10 @@ impl Exchange {
             return self.on_broken(BreakKind::Closed, now);
         };
         let declared = self.head.as_ref().and_then(|head| head.content_length());
-        let is_short = framing == Framing::Short || declared.is_some_and(|declared| body.received < declared);
+        let is_short = framing == Framing::Short
+            || declared.is_some_and(|declared| body.received < declared)
+            || body.is_coding_short();
         let ending = match framing {
-            _ if body.is_coding_short() => Ending::Short,
-            // E13: where only the footer is missing, all data came: as if whole.
-            _ if body.lacks_only_a_footer() => Ending::Marked,
             _ if is_short => Ending::Short,
             // A declared length that was reached marks the end, whatever else did not.
             Framing::Unmarked if declared.is_none() => Ending::Unmarked,
