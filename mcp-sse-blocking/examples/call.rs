@@ -8,13 +8,20 @@ use std::collections::HashMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use mcp_sse_blocking::{CallEvent, Client, Done, Reply};
 use mcp_sse_tests::call_program::{self, Adapter, Job, Settings, Trouble};
 use serde_json::value::RawValue;
 
 fn main() -> ExitCode {
-    call_program::main(&Blocking::default())
+    let adapter = Blocking::default();
+    let status = call_program::main(&adapter);
+    // What was cancelled under a legacy revision is told to the server before the process ends.
+    for client in adapter.clients.borrow().values() {
+        client.wait_for_background(Duration::from_millis(500));
+    }
+    status
 }
 
 /// A client for each URL, so that a batch uses its connections again.
@@ -58,7 +65,7 @@ impl Blocking {
         if let Some(drain) = settings.drain {
             builder = builder.drain_timeout(drain);
         }
-        let client = builder.build().map_err(|error| format!("URL: {error}"))?;
+        let client = builder.build().map_err(|error| error.to_string())?;
         self.clients.borrow_mut().insert(url.to_owned(), client.clone());
         Ok(client)
     }

@@ -12,7 +12,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 
-use crate::client::{Client, Inner};
+use crate::client::{Background, Client, Inner};
 use crate::clock::Clock;
 use crate::connect::Connector;
 use crate::pool::Pool;
@@ -24,6 +24,9 @@ pub enum BuildError {
     /// Caller: the URL is no endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
+    /// Caller: the URL is longer than HTTP can carry, or has characters that it cannot.
+    #[error("the URL cannot be sent over HTTP")]
+    Unsendable,
     /// Caller: a setting cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -130,6 +133,9 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, BuildError> {
         let config = self.config?;
         let endpoint = Endpoint::parse(&self.url)?;
+        if endpoint.as_str().parse::<http::Uri>().is_err() {
+            return Err(BuildError::Unsendable);
+        }
         let clock = Clock::new();
         let tls = if endpoint.is_tls() { Some(tls_config(self.certificates).map_err(BuildError::Tls)?) } else { None };
         let max_head_bytes = config.limits.max_head_bytes;
@@ -141,6 +147,7 @@ impl ClientBuilder {
             options: self.options,
             max_head_bytes,
             drain: self.drain,
+            background: Background::default(),
         }))
     }
 }

@@ -53,6 +53,8 @@ impl Chunked {
     /// Looks at the front of `input`.
     pub(crate) fn next(&mut self, input: &[u8]) -> Result<Piece, Malformed> {
         match self.state {
+            // httparse takes a line without digits for a size of zero, which would end the body.
+            State::Size if input.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => Err(Malformed),
             State::Size => match httparse::parse_chunk_size(input) {
                 Ok(Status::Complete((used, size))) => {
                     self.state = if size == 0 { State::Trailers(0) } else { State::Data(size) };
@@ -150,6 +152,9 @@ mod tests {
         assert_eq!(walk(b"5\r\nhelloXX", 64), (b"hello".to_vec(), Err(Malformed)));
         assert_eq!(walk(b"5\r\nhello\r\nnonsense\r\n", 64), (b"hello".to_vec(), Err(Malformed)));
         assert_eq!(walk(&[b'1'; 2 * MAX_SIZE_LINE], 64).1, Err(Malformed));
+        for no_size in [&b"5\r\nhello\r\n\r\n"[..], b"5\r\nhello\r\n;x\r\n\r\n", b"5\r\nhello\r\n \r\n\r\n"] {
+            assert_eq!(walk(no_size, 64), (b"hello".to_vec(), Err(Malformed)));
+        }
         let endless = [b"0\r\n".to_vec(), vec![b'a'; 2 * MAX_TRAILERS]].concat();
         assert_eq!(walk(&endless, 64).1, Err(Malformed));
     }

@@ -5,11 +5,10 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{
     self as core_client, CallError, CallEvent, CallId, CallOptions, Done, Outcome, Reply, Step,
 };
@@ -52,6 +51,7 @@ pub(crate) struct Inner {
     pub(crate) max_head_bytes: usize,
     /// How long, after the answer, the rest of a stream is read so that its connection can be used again.
     pub(crate) drain: Duration,
+    pub(crate) background: Background,
 }
 
 /// After an answer, so many steps of reading what has come already are made before the caller gets it; a
@@ -149,14 +149,27 @@ impl Client {
         }
     }
 
-    /// Sends a notification, and waits until the server has taken it.
+    /// Sends a notification under the client's default options, and waits until the server has taken it.
     ///
     /// # Errors
     /// [`CallError`], also if the server refuses it. It is never sent again.
     pub fn notify(&self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), CallError> {
+        self.notify_with(method, params, &self.inner.options)
+    }
+
+    /// As [`notify`](Self::notify), with options of its own; of them, the times count.
+    ///
+    /// # Errors
+    /// As [`notify`](Self::notify).
+    pub fn notify_with(
+        &self,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+        options: &CallOptions,
+    ) -> Result<(), CallError> {
         let inner = &self.inner;
         let params = to_json(params)?;
-        let id = inner.core().notify(method, params.as_deref(), inner.options.clone(), inner.clock.now())?;
+        let id = inner.core().notify(method, params.as_deref(), options.clone(), inner.clock.now())?;
         let driven = self.drive(id, Until::End, None, |_| ControlFlow::Continue(()));
         match driven.done {
             Some(Done { outcome: Outcome::Accepted { .. }, .. }) => Ok(()),
@@ -181,7 +194,7 @@ impl Client {
         Ok(self.inner.core().call(method, params.as_deref(), options.clone(), now)?)
     }
 
-    /// Carries out a call's steps until its answer or its end.
+    /// Carries out a call's steps until its answer or its end. `attempt` is the one under way, if one is.
     fn drive(
         &self,
         call: CallId,
@@ -190,9 +203,10 @@ impl Client {
         mut on_event: impl FnMut(CallEvent) -> ControlFlow<()>,
     ) -> Driven {
         let inner = &*self.inner;
+        // An attempt that is given is one whose answer is there already: its rest is read within the bound.
+        let mut drain_until = attempt.is_some().then(|| inner.clock.now().saturating_add(inner.drain));
         let mut driven = Driven { attempt, ..Driven::default() };
-        let mut patience = Patience::Until(None);
-        let mut drain_until = None;
+        let mut patience = Patience::Until(drain_until);
         let mut steps_left = STEPS_AFTER_ANSWER;
         let mut is_stopped = false;
         // A handler that panics leaves nothing of its call behind.
@@ -207,24 +221,26 @@ impl Client {
                     }
                 }
                 Some(Step::Background(_, other)) => self.drive_in_background(other),
-                Some(Step::Event(_, CallEvent::Answer { attempt, answer, damage, .. })) => {
-                    driven.reply = Some(Reply::new(answer, attempt, damage));
-                    let moment = inner.clock.now().saturating_add(inner.drain);
-                    drain_until = Some(moment);
-                    patience = match until {
-                        // What has come already, and no more.
-                        Until::Answer => Patience::None,
-                        Until::End => Patience::Until(Some(moment)),
-                    };
-                }
-                // A handler that asked to stop has heard enough.
-                Some(Step::Event(..)) if is_stopped => {}
-                Some(Step::Event(_, event)) => {
-                    if on_event(event).is_break() {
-                        is_stopped = true;
-                        inner.core().cancel(call, inner.clock.now());
+                Some(Step::Event(_, event)) => match Reply::from_event(event) {
+                    Ok(reply) => {
+                        driven.reply = Some(reply);
+                        let moment = inner.clock.now().saturating_add(inner.drain);
+                        drain_until = Some(moment);
+                        patience = match until {
+                            // What has come already, and no more.
+                            Until::Answer => Patience::None,
+                            Until::End => Patience::Until(Some(moment)),
+                        };
                     }
-                }
+                    // A handler that asked to stop has heard enough.
+                    Err(_) if is_stopped => {}
+                    Err(event) => {
+                        if on_event(event).is_break() {
+                            is_stopped = true;
+                            inner.core().cancel(call, inner.clock.now());
+                        }
+                    }
+                },
                 Some(Step::Done(_, done)) => {
                     unfinished.call = None;
                     driven.done = Some(done);
@@ -268,36 +284,15 @@ impl Client {
     }
 
     /// Reads the rest of an answered stream in a thread of its own, within a bound of time, so that the
-    /// caller has its answer at once and the connection can be used again.
+    /// caller has its answer at once and the connection can be used again. No more streams are read so at once than
+    /// connections are kept: the others are closed, which is as good.
     fn drain(&self, call: CallId, attempt: Option<Attempt>) {
-        let client = self.clone();
-        let moment = self.inner.clock.now().saturating_add(self.inner.drain);
-        self.in_background(move || client.drain_until(call, attempt, moment), call);
-    }
-
-    fn drain_until(&self, call: CallId, attempt: Option<Attempt>, moment: Timestamp) {
-        let inner = &*self.inner;
-        let mut driven = Driven { attempt, ..Driven::default() };
-        loop {
-            // Not in the head of the `match`: there it would hold the lock until the match ends.
-            let step = inner.core().poll_step_of(call, inner.clock.now());
-            match step {
-                Some(Step::Release(_)) => {
-                    if let Some(attempt) = driven.attempt.take() {
-                        attempt.release(&inner.pool);
-                    }
-                }
-                Some(Step::Close(_)) => driven.attempt = None,
-                Some(Step::Done(..)) => return,
-                Some(_) => {}
-                None => {
-                    self.go_on(call, &mut driven, Patience::Until(Some(moment)));
-                    if inner.clock.now() >= moment {
-                        inner.core().cancel(call, inner.clock.now());
-                    }
-                }
-            }
+        if self.inner.background.running() >= self.inner.pool.most {
+            self.inner.abandon(call);
+            return;
         }
+        let client = self.clone();
+        self.in_background(move || drop(client.drive(call, Until::End, attempt, |_| ControlFlow::Continue(()))), call);
     }
 
     /// Drives a call that nobody waits for.
@@ -308,11 +303,61 @@ impl Client {
     }
 
     fn in_background(&self, work: impl FnOnce() + Send + 'static, call: CallId) {
-        let thread = thread::Builder::new().name("mcp-sse-background".to_owned()).spawn(work);
+        let inner = Arc::clone(&self.inner);
+        inner.background.begin();
+        let thread = thread::Builder::new().name("mcp-sse-background".to_owned()).spawn(move || {
+            let _running = Running(&inner.background);
+            work();
+        });
         if thread.is_err() {
             // No thread is to be had: close instead.
+            self.inner.background.end();
             self.inner.abandon(call);
         }
+    }
+
+    /// Waits until nothing is done in the background any more: no stream read to its end after its answer, no
+    /// `notifications/cancelled` on its way (legacy revisions). A program that is about to end loses what is still
+    /// under way. `false` if `most` was over first.
+    pub fn wait_for_background(&self, most: Duration) -> bool {
+        self.inner.background.wait(most)
+    }
+}
+
+/// How many background threads are at work.
+#[derive(Default)]
+pub(crate) struct Background {
+    running: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Background {
+    fn running(&self) -> usize {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    fn end(&self) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self, most: Duration) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(running, most, |running| *running > 0);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+/// Counts a background thread for as long as it lives, however it ends.
+struct Running<'a>(&'a Background);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use rustls::ClientConnection;
 
+/// So many reads at most find out whether a kept TLS connection has news.
+const MAX_IDLE_READS: usize = 8;
+
 /// What a read came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
@@ -135,8 +138,11 @@ impl Stream {
         let Some(tls) = tls else {
             return !matches!(or_nothing(socket.peek(&mut [0])), Ok(None));
         };
-        // Records that carry nothing for us, such as session tickets, are no news.
-        while !tls.is_readable() {
+        // Records that carry nothing for us, such as session tickets, are no news; a flood of them is.
+        for _ in 0..MAX_IDLE_READS {
+            if tls.is_readable() {
+                break;
+            }
             match or_nothing(tls.session.read_tls(socket)) {
                 Ok(None) => return false,
                 Ok(Some(0)) | Err(_) => return true,

@@ -1,4 +1,5 @@
-//! Every bound of the core in one place, with its default and the reason for it.
+//! The bounds that a user may set, with their defaults and the reasons. A single decoder has its own
+//! (`DecoderConfig`); what a head keeps is bounded by constants of `ResponseHead`.
 //!
 //! Rules: a bound is checked before the bytes are kept; passing one is an error that names it; none is
 //! infinite by default. Bounds of a socket (connect time, idle time, pool size) belong to the adapters.
@@ -54,6 +55,20 @@ impl Limits {
     #[must_use]
     pub const fn with_max_event_bytes(mut self, bytes: usize) -> Self {
         self.max_event_bytes = bytes;
+        self
+    }
+
+    /// Sets [`max_id_bytes`](Self::max_id_bytes).
+    #[must_use]
+    pub const fn with_max_id_bytes(mut self, bytes: usize) -> Self {
+        self.max_id_bytes = bytes;
+        self
+    }
+
+    /// Sets [`max_kind_bytes`](Self::max_kind_bytes).
+    #[must_use]
+    pub const fn with_max_kind_bytes(mut self, bytes: usize) -> Self {
+        self.max_kind_bytes = bytes;
         self
     }
 

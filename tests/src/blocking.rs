@@ -15,7 +15,7 @@ use crate::peer::{Peer, Scenario};
 /// Long enough for a busy machine; nothing takes so long unless it fails.
 pub const BOUND: Duration = Duration::from_secs(15);
 /// The deadline of calls that are to miss it.
-pub const SHORT: Duration = Duration::from_millis(400);
+pub const SHORT: Duration = Duration::from_millis(800);
 /// The method that is called.
 pub const METHOD: &str = "tools/call";
 

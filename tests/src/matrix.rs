@@ -414,15 +414,24 @@ impl Case {
 
     /// Runs the case and says what is wrong.
     fn run(&self, peer: &Peer, certificate_pem: Option<&str>, caller: &Caller) -> Result<(), String> {
-        let scenario = peer.scenario(self.scripts());
-        let timeout = self.timeout();
-        let target = Target { url: scenario.url(), certificate_pem: certificate_pem.map(str::to_owned), timeout };
-        let begun = Instant::now();
-        let told = caller(&target);
-        self.check(&told, &scenario, begun.elapsed())
+        let mut timeout = self.timeout();
+        loop {
+            let scenario = peer.scenario(self.scripts());
+            let target = Target { url: scenario.url(), certificate_pem: certificate_pem.map(str::to_owned), timeout };
+            let begun = Instant::now();
+            let told = caller(&target);
+            let result = self.check(&told, &scenario, timeout, begun.elapsed());
+            // On a busy machine the time may be over before all bytes before the stall are there. That is the machine's
+            // fault, as long as the call got less far and did nothing more than it should.
+            let is_late = matches!(&told.result, Err(error) if error.kind() == "timeout") && scenario.executions() <= 1;
+            if result.is_ok() || !is_late || timeout >= PATIENCE {
+                return result;
+            }
+            timeout *= 4;
+        }
     }
 
-    fn check(&self, told: &Told, scenario: &Scenario, elapsed: Duration) -> Result<(), String> {
+    fn check(&self, told: &Told, scenario: &Scenario, deadline: Duration, elapsed: Duration) -> Result<(), String> {
         let expected = self.expected();
         let requests = scenario.requests();
         let runs = scenario.executed();
@@ -435,7 +444,7 @@ impl Case {
             (Expectation::TimedOut, result) => return check_timeout(result, &expected.exposures),
             (_, Err(error)) => return Err(format!("failed: {error}")),
             (Expectation::AnsweredAtDeadline, Ok(reply)) => {
-                ensure(elapsed >= SALVAGED_AT, || format!("answered after {elapsed:?}, before its deadline"))?;
+                ensure(elapsed >= deadline, || format!("answered after {elapsed:?}, before its deadline"))?;
                 ensure(reply.damage.is_some(), || "no damage is told".to_owned())?;
                 (reply, vec![reply.damage])
             }

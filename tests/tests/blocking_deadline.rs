@@ -12,29 +12,37 @@ use mcp_sse_tests::blocking::{
     BOUND, METHOD, SHORT, assert_timed_out, builder, call, charge, client, execution, failure, timed, unsent, within,
 };
 use mcp_sse_tests::peer::{At, Chunked, Ending, Framing, Mark, OnConnection, Peer, Response, Script, Sse};
-use serde_json::json;
+use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
-/// A call of a client of this URL, which must time out, with this exposure.
-fn times_out(url: &str, pem: Option<&str>, params: &serde_json::Value, exposure: Exposure) {
-    let mut builder = Client::builder(url).options(within(SHORT));
+/// A call of a client of this URL, which must time out, with this exposure; false if the machine was too busy for the request to
+/// get so far in this time.
+fn times_out(url: &str, pem: Option<&str>, params: &Value, exposure: Exposure, deadline: Duration) -> bool {
+    let mut builder = Client::builder(url).options(within(deadline));
     if let Some(pem) = pem {
         builder = builder.trust_pem(pem.as_bytes());
     }
     let client = builder.build().unwrap();
     let (result, elapsed) = timed(|| client.call(METHOD, params));
     let error = result.unwrap_err();
-    assert_timed_out(&error, elapsed, SHORT);
-    assert_eq!((error.exposure(), error.attempts()), (exposure, 1));
+    assert_timed_out(&error, elapsed, deadline);
+    assert_eq!(error.attempts(), 1);
+    assert!(error.exposure() <= exposure, "{} instead of {exposure}", error.exposure());
+    error.exposure() == exposure
 }
 
 /// The same against a script of a plain peer; it runs once.
 fn script_times_out(script: Script, exposure: Exposure) {
     let peer = Peer::start();
-    let scenario = peer.scenario([script]);
-    times_out(&scenario.url(), None, &charge(1), exposure);
-    assert_eq!((scenario.executions(), scenario.requests().len()), (1, 1));
-    assert!(scenario.wait_for_client_close(BOUND), "T108: the stream is closed, which is the cancel");
+    let is_so = [SHORT, 4 * SHORT, 16 * SHORT].into_iter().any(|deadline| {
+        let scenario = peer.scenario([script.clone()]);
+        let is_so = times_out(&scenario.url(), None, &charge(1), exposure, deadline);
+        assert!(scenario.wait_for(|log| log.executions.len() == 1, BOUND));
+        assert!(scenario.wait_for_client_close(BOUND), "T108: the stream is closed, which is the cancel");
+        assert_eq!((scenario.executions(), scenario.requests().len()), (1, 1));
+        is_so
+    });
+    assert!(is_so);
 }
 
 fn repeat(bytes: &[u8], every: Duration) -> Ending {
@@ -65,7 +73,7 @@ fn e11_connecting_into_a_black_hole() {
     let Some((_socket, _queued, address)) = blackhole() else {
         return;
     };
-    times_out(&format!("http://{address}/mcp"), None, &charge(1), Exposure::Unsent);
+    assert!(times_out(&format!("http://{address}/mcp"), None, &charge(1), Exposure::Unsent, SHORT));
 }
 
 #[test]
@@ -85,7 +93,7 @@ fn e11_t114_a_stalled_handshake() {
     let scenario = peer.scenario([Script::whole()]);
     peer.next_connections([OnConnection::End(Ending::Stall), OnConnection::CutHandshake(40, Ending::Stall)]);
     for connections in 1..=2 {
-        times_out(&scenario.url(), Some(peer.certificate_pem()), &charge(1), Exposure::Unsent);
+        assert!(times_out(&scenario.url(), Some(peer.certificate_pem()), &charge(1), Exposure::Unsent, SHORT));
         assert_eq!((peer.connections(), scenario.executions()), (connections, 0));
     }
 }
@@ -107,7 +115,7 @@ fn e11_a_peer_that_reads_nothing_of_a_large_request() {
     let address = listener.local_addr().unwrap();
     let holder = thread::spawn(move || listener.accept().unwrap());
     let large = json!({"name": "charge", "arguments": {"text": "x".repeat(32 << 20)}});
-    times_out(&format!("http://{address}/mcp"), None, &large, Exposure::PartlySent);
+    assert!(times_out(&format!("http://{address}/mcp"), None, &large, Exposure::PartlySent, 4 * SHORT));
     drop(holder.join().unwrap());
 }
 
@@ -157,7 +165,7 @@ fn e12_a_chunk_extension_that_drips_for_ever() {
 
 #[test]
 fn e12_t111_an_answer_after_the_deadline_settles_nothing() {
-    script_times_out(Script::whole().pause(At::mark(Mark::AnswerStart), 3 * SHORT), Exposure::Streaming);
+    script_times_out(Script::whole().pause(At::mark(Mark::AnswerStart), 50 * SHORT), Exposure::Streaming);
 }
 
 #[test]
@@ -177,16 +185,16 @@ fn e12_comments_do_not_move_the_idle_limit() {
 #[test]
 fn t96_t113_attempts_share_one_deadline() {
     let peer = Peer::start();
-    let slow = Script::whole().pause(At::byte(0), 2 * SHORT).cut(At::byte(0), Ending::Fin);
+    let slow = Script::whole().pause(At::byte(0), 3 * SHORT).cut(At::byte(0), Ending::Fin);
     let silent = Script::whole().cut(At::byte(0), Ending::Stall);
     let scenario = peer.scenario([slow, silent]);
-    let deadline = 3 * SHORT;
+    let deadline = 5 * SHORT;
     let client = builder(&peer, &scenario).options(within(deadline)).build().unwrap();
     let (result, elapsed) = timed(|| call(&client));
     let error = result.unwrap_err();
     assert_timed_out(&error, elapsed, deadline);
-    // With a deadline of its own the replacement would have had until 5 times SHORT.
-    assert!(elapsed < 5 * SHORT, "{elapsed:?}");
+    // With a deadline of its own the replacement would have had until 8 times SHORT.
+    assert!(elapsed < 8 * SHORT, "{elapsed:?}");
     assert!(matches!(error, CallError::Failed { attempts: 2, earlier_may_have_run: true, .. }));
     assert_eq!(scenario.executions(), 2);
 }

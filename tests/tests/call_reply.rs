@@ -19,7 +19,7 @@ fn run(scripts: impl IntoIterator<Item = Script>) -> (LoopDriver, CallId) {
 
 fn reply(driver: &LoopDriver) -> Reply {
     let mut replies = driver.events.iter().filter_map(|(_, event)| match event {
-        CallEvent::Answer { attempt, answer, damage, .. } => Some(Reply::new(answer.clone(), *attempt, *damage)),
+        answer @ CallEvent::Answer { .. } => Reply::from_event(answer.clone()).ok(),
         _ => None,
     });
     replies.next().expect("an answer")

@@ -99,7 +99,7 @@ impl Call {
                 let target = (self.redirects < MAX_REDIRECTS).then(|| endpoint.join_same_origin(&location)).flatten();
                 if let Some(target) = target {
                     self.redirects += 1;
-                    self.reached = self.reached.max(Exposure::Headed);
+                    self.reach(Exposure::Headed);
                     return Next::Redirect(target);
                 }
                 Outcome::Failed(redirect_refused(exchange.and_then(Exchange::head)))
@@ -125,6 +125,16 @@ impl Call {
     /// The end of a call that has no exchange under way.
     pub(super) fn give_up(&self, kind: FailureKind) -> Done {
         self.done(Outcome::Failed(Failure::new(kind, Exposure::Unsent)))
+    }
+
+    /// Whether an attempt before the one under way may have run (F14).
+    pub(super) const fn earlier_may_have_run(&self) -> bool {
+        self.earlier.may_have_run()
+    }
+
+    /// The request got this far, as far as anybody can know.
+    pub(super) fn reach(&mut self, exposure: Exposure) {
+        self.reached = self.reached.max(exposure);
     }
 
     /// F1, F13, F14: whether a lost request is sent again, and when.
@@ -153,7 +163,7 @@ impl Call {
         if self.lost.is_none() || exposure > self.reached {
             self.lost = Some(cause);
         }
-        self.reached = self.reached.max(exposure);
+        self.reach(exposure);
     }
 
     /// F2: once any attempt got as far as `Sent`, the call never ends unsent.
@@ -177,7 +187,7 @@ impl Call {
             Outcome::Accepted { .. } => Exposure::Headed.max(self.reached),
             _ => Exposure::Streaming,
         };
-        Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run: self.earlier.may_have_run() }
+        Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run: self.earlier_may_have_run() }
     }
 }
 

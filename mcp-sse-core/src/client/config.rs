@@ -122,6 +122,13 @@ impl ClientConfig {
         self
     }
 
+    /// Sets [`cancel_timeout`](Self::cancel_timeout).
+    #[must_use]
+    pub const fn with_cancel_timeout(mut self, timeout: Duration) -> Self {
+        self.cancel_timeout = timeout;
+        self
+    }
+
     /// Declares a method safe to repeat (F14).
     #[must_use]
     pub fn with_replay_safe_method(mut self, method: impl Into<String>) -> Self {

@@ -125,6 +125,15 @@ impl Outgoing {
         Ok(outgoing)
     }
 
+    /// Asks for progress under this token, unless the caller did under one of its own.
+    pub(super) fn ask_for_progress(&mut self, token: Id) {
+        if self.progress_token.is_none() {
+            push_member(&mut self.meta, PROGRESS_TOKEN, &token.to_json());
+            self.members.get_or_insert_default();
+            self.progress_token = Some(token);
+        }
+    }
+
     fn take_meta(&mut self, meta: &str) -> Result<(), RequestError> {
         for (raw_key, value) in jsonrpc::object_members(meta).map_err(|_| RequestError::MetaNotAnObject)? {
             match &*jsonrpc::string(raw_key).unwrap_or_default() {

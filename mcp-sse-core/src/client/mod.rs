@@ -18,6 +18,7 @@ mod shared;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
+use alloc::vec::Vec;
 use core::fmt;
 
 use call::{Call, Next, Phase};
@@ -30,8 +31,11 @@ pub use policy::{Backoff, CallOptions, ReissuePolicy};
 pub use reply::{CallError, Reply};
 use shared::Shared;
 
-use crate::exchange::{Exchange, ExchangeConfig, ExchangeEvent, FailureKind, Request, TimeLimit, Verdict, Want};
+use crate::exchange::{
+    Exchange, ExchangeConfig, ExchangeEvent, Exposure, FailureKind, Request, TimeLimit, Verdict, Want,
+};
 use crate::http::Era;
+use crate::jsonrpc::Id;
 use crate::time::Timestamp;
 
 /// Names an exchange of a [`Client`].
@@ -140,9 +144,13 @@ impl Client {
         if expects_answer && self.shared.ids_left() == 0 {
             return Err(RequestError::NoIdLeft);
         }
-        let outgoing = Outgoing::new(method, params)?;
+        let mut outgoing = Outgoing::new(method, params)?;
         self.last_call += 1;
         let id = CallId(self.last_call);
+        if expects_answer && options.idle.is_some() {
+            // E12: only progress under a token moves the idle limit.
+            outgoing.ask_for_progress(Id::from(format!("mcp-sse-{}", self.last_call)));
+        }
         self.calls.insert(id, Call::new(outgoing, expects_answer, options, now));
         self.waiting.insert(id);
         Ok(id)
@@ -192,7 +200,8 @@ impl Client {
     }
 
     /// Takes the exchange of this name out, so that bytes can be given to it without holding the client;
-    /// [`return_exchange`](Self::return_exchange) puts it back. Meanwhile the client does not see it.
+    /// [`return_exchange`](Self::return_exchange) puts it back, or [`forget_exchange`](Self::forget_exchange) says
+    /// that nobody will. Meanwhile the client does not see it: its deadline and a cancel wait for its return.
     pub fn lend_exchange(&mut self, id: ExchangeId) -> Option<Exchange> {
         self.exchanges.get_mut(&id)?.exchange.take()
     }
@@ -205,6 +214,22 @@ impl Client {
             if running.is_cancelled {
                 let call = running.call;
                 self.cancel(call, now);
+            }
+        }
+    }
+
+    /// Gives up an exchange that was lent and cannot be returned, because whoever held it is gone: its call ends as
+    /// cancelled, and may have run. Without this a lent exchange holds its call for ever.
+    pub fn forget_exchange(&mut self, id: ExchangeId, now: Timestamp) {
+        if self.exchanges.get(&id).is_some_and(|running| running.exchange.is_none()) {
+            let Some(running) = self.exchanges.remove(&id) else {
+                return;
+            };
+            self.steps.push_back((running.call, Step::Close(id)));
+            if let Some(call) = self.calls.get_mut(&running.call) {
+                call.reach(Exposure::Sent);
+                let done = call.give_up(FailureKind::Cancelled);
+                self.finish(running.call, done, now);
             }
         }
     }
@@ -227,14 +252,14 @@ impl Client {
     /// The next step, of any call. Ask until there is none, after each input.
     #[must_use = "a step that is dropped is never carried out"]
     pub fn poll_step(&mut self, now: Timestamp) -> Option<Step> {
-        self.settle(now);
+        self.settle(None, now);
         self.steps.pop_front().map(|(_, step)| step)
     }
 
     /// The next step of one call, for adapters that drive each call by a thread or task of its own.
     #[must_use = "a step that is dropped is never carried out"]
     pub fn poll_step_of(&mut self, call: CallId, now: Timestamp) -> Option<Step> {
-        self.settle(now);
+        self.settle(Some(call), now);
         let at = self.steps.iter().position(|(owner, _)| *owner == call)?;
         self.steps.remove(at).map(|(_, step)| step)
     }
@@ -278,16 +303,39 @@ impl Client {
 
     // Within.
 
-    /// Brings everything up to `now`: drains exchanges, starts attempts that are due.
-    fn settle(&mut self, now: Timestamp) {
-        while let Some(id) = self.touched.pop_first() {
+    /// Drains exchanges, one event at a time, until there is a step (of `call`, if one is named); then starts the
+    /// attempts that are due.
+    fn settle(&mut self, call: Option<CallId>, now: Timestamp) {
+        let is_of = |owner: CallId| call.is_none_or(|call| call == owner);
+        // An exchange that ended before its request was handed out takes the request back, before anybody gets it.
+        let unsent = self.touched.iter().copied().filter(|id| self.send_step(*id).is_some());
+        for id in unsent.collect::<Vec<_>>() {
             self.drain(id, now);
         }
-        let due: alloc::vec::Vec<CallId> =
+        loop {
+            if self.steps.iter().any(|(owner, _)| is_of(*owner)) {
+                return;
+            }
+            let exchanges = &self.exchanges;
+            let touched = self.touched.iter().copied();
+            let next = touched.into_iter().find(|id| exchanges.get(id).is_none_or(|running| is_of(running.call)));
+            let Some(id) = next else {
+                break;
+            };
+            if !self.drain_one(id, now) {
+                self.touched.remove(&id);
+            }
+        }
+        let due: Vec<CallId> =
             self.waiting.iter().copied().filter(|id| self.due(*id).is_some_and(|at| now >= at)).collect();
         for call in due {
             self.attempt(call, now);
         }
+    }
+
+    /// Where the step that hands out this exchange's request waits, if it does.
+    fn send_step(&self, id: ExchangeId) -> Option<usize> {
+        self.steps.iter().rposition(|(_, step)| matches!(step, Step::Send(sent, _) if *sent == id))
     }
 
     /// Starts the next attempt of a waiting call: a new exchange under a new id.
@@ -344,39 +392,36 @@ impl Client {
         self.steps.push_back((id, Step::Send(exchange_id, Box::new(http_request))));
     }
 
-    /// Turns what an exchange has to tell into steps.
+    /// Turns all that an exchange has to tell into steps.
     fn drain(&mut self, id: ExchangeId, now: Timestamp) {
-        while let Some(running) = self.exchanges.get_mut(&id) {
-            let (call, attempt) = (running.call, running.attempt);
-            let Some(exchange) = &mut running.exchange else {
-                return;
-            };
-            let Some(event) = exchange.poll_event() else {
-                return;
-            };
-            let event = match event {
-                ExchangeEvent::Notification(message) => CallEvent::Notification { attempt, message },
-                ExchangeEvent::Request { message, is_violation } => {
-                    CallEvent::Request { attempt, message, is_violation }
-                }
-                ExchangeEvent::Answer(answer) => {
-                    let damage = match exchange.peek_event() {
-                        Some(ExchangeEvent::Ended(Verdict::Salvaged { damage, .. })) if answer.found_at_end => {
-                            Some(*damage)
-                        }
-                        _ => None,
-                    };
-                    CallEvent::Answer { attempt, answer, damage }
-                }
-                ExchangeEvent::Stray { id, bytes } => CallEvent::Stray { attempt, id, bytes },
-                ExchangeEvent::Oversized { limit } => CallEvent::Oversized { attempt, limit },
-                ExchangeEvent::Ended(verdict) => {
-                    self.conclude(id, verdict, now);
-                    return;
-                }
-            };
-            self.steps.push_back((call, Step::Event(call, event)));
-        }
+        while self.drain_one(id, now) {}
+    }
+
+    /// Turns one thing that an exchange has to tell into steps; false if there is none.
+    fn drain_one(&mut self, id: ExchangeId, now: Timestamp) -> bool {
+        let Some(running) = self.exchanges.get_mut(&id) else {
+            return false;
+        };
+        let (call, attempt) = (running.call, running.attempt);
+        let Some(event) = running.exchange.as_mut().and_then(Exchange::poll_event) else {
+            return false;
+        };
+        let event = match event {
+            ExchangeEvent::Notification(message) => CallEvent::Notification { attempt, message },
+            ExchangeEvent::Request { message, is_violation } => CallEvent::Request { attempt, message, is_violation },
+            ExchangeEvent::Answer(answer) => {
+                let earlier_may_have_run = self.calls.get(&call).is_some_and(Call::earlier_may_have_run);
+                CallEvent::Answer { attempt, damage: answer.damage, answer, earlier_may_have_run }
+            }
+            ExchangeEvent::Stray { id, bytes } => CallEvent::Stray { attempt, id, bytes },
+            ExchangeEvent::Oversized { limit } => CallEvent::Oversized { attempt, limit },
+            ExchangeEvent::Ended(verdict) => {
+                self.conclude(id, verdict, now);
+                return true;
+            }
+        };
+        self.steps.push_back((call, Step::Event(call, event)));
+        true
     }
 
     /// An exchange has ended: what its call does next.
@@ -386,8 +431,7 @@ impl Client {
         };
         let call_id = running.call;
         let want = running.exchange.as_ref().map_or(Want::Close, Exchange::want);
-        let unsent = self.steps.iter().rposition(|(_, step)| matches!(step, Step::Send(sent, _) if *sent == id));
-        if let Some(at) = unsent {
+        if let Some(at) = self.send_step(id) {
             // Nobody has begun with it, and nobody is to: it ended unsent, by a cancel or a deadline.
             self.steps.remove(at);
         } else {

@@ -74,6 +74,8 @@ pub enum CallEvent {
         /// What was damaged, if it was found in what a break, a cut or a stall left; `None` if it was whole
         /// when it came, which nothing that the stream does afterwards can undo.
         damage: Option<Damage>,
+        /// Whether an attempt before this one may have run: then the call may have run twice (F14).
+        earlier_may_have_run: bool,
     },
 }
 

@@ -61,7 +61,8 @@ pub struct CallOptions {
     /// From the call to its overall deadline, every attempt included (F1). Default 60 s, as the official
     /// SDKs have it; `None` waits for ever.
     pub timeout: Option<Duration>,
-    /// How long to wait without progress of this very call (E12). Default: not limited.
+    /// How long to wait without progress of this very call (E12). With it, progress is asked for under a token of our
+    /// own, unless the parameters' `_meta` has one. Default: not limited.
     pub idle: Option<Duration>,
     /// Whether a lost request is sent again.
     pub reissue: ReissuePolicy,

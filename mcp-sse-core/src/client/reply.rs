@@ -9,7 +9,7 @@ use alloc::string::String;
 use serde::Deserialize;
 
 use super::http_request::RequestError;
-use super::outcome::{Done, Outcome};
+use super::outcome::{CallEvent, Done, Outcome};
 use crate::exchange::{Answer, Damage, Exposure, Failure, FailureKind};
 use crate::http::RetryAfter;
 use crate::jsonrpc::{ErrorObject, Message, ParseError};
@@ -24,13 +24,22 @@ pub struct Reply {
     pub attempts: u32,
     /// What was damaged, if the answer was found in what a break, a cut or a stall left.
     pub damage: Option<Damage>,
+    /// Whether an attempt before the answered one may have run: then the call may have run twice (F14).
+    pub earlier_may_have_run: bool,
 }
 
 impl Reply {
-    /// A reply made of what [`CallEvent::Answer`](super::CallEvent::Answer) tells.
-    #[must_use]
-    pub const fn new(answer: Box<Answer>, attempts: u32, damage: Option<Damage>) -> Self {
-        Self { answer, attempts, damage }
+    /// The reply in a call's event, if it is one; else the event.
+    ///
+    /// # Errors
+    /// The event, if it is no answer.
+    pub fn from_event(event: CallEvent) -> Result<Self, CallEvent> {
+        match event {
+            CallEvent::Answer { attempt, answer, damage, earlier_may_have_run } => {
+                Ok(Self { answer, attempts: attempt, damage, earlier_may_have_run })
+            }
+            event => Err(event),
+        }
     }
 
     /// The JSON-RPC response.

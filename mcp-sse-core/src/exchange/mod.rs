@@ -23,6 +23,7 @@ pub use outcome::{
     Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind, IdMatch,
     MessageProblem, SizeLimit, StatusFailure, TimeLimit, Verdict,
 };
+use reading::Closing;
 pub use request::{ExchangeConfig, Request, TailRule};
 use state::{BodyKind, Complaints, Ending, Evidence};
 pub use state::{Fact, State, Transition, transitions};
@@ -116,6 +117,16 @@ pub enum ExchangeEvent {
     Ended(Verdict),
 }
 
+impl ExchangeEvent {
+    fn held_bytes(&self) -> usize {
+        match self {
+            Self::Notification(message) | Self::Request { message, .. } => message.as_json().len(),
+            Self::Answer(answer) => answer.message.as_json().len(),
+            Self::Stray { .. } | Self::Oversized { .. } | Self::Ended(_) => 0,
+        }
+    }
+}
+
 /// One HTTP request and all that came back.
 ///
 /// Its methods are of four kinds:
@@ -164,8 +175,8 @@ pub struct Exchange {
     head_at: Option<Timestamp>,
     body: Option<Body>,
     answer: Option<AnswerInfo>,
-    /// Whether what is read now is read at the exchange's end, and would not have been handed out without it.
-    is_ending: bool,
+    /// The ending under way, until the verdict is given.
+    closing: Option<Box<Closing>>,
     from_tail: bool,
     complaints: Complaints,
     events: VecDeque<ExchangeEvent>,
@@ -188,7 +199,7 @@ impl Exchange {
             head_at: None,
             body: None,
             answer: None,
-            is_ending: false,
+            closing: None,
             from_tail: false,
             complaints: Complaints::default(),
             events: VecDeque::new(),
@@ -297,21 +308,13 @@ impl Exchange {
         if self.is_over(now)? {
             return Ok(());
         }
-        self.read_kept();
         let Some(body) = &self.body else {
             return self.on_broken(BreakKind::Closed, now);
         };
         let declared = self.head.as_ref().and_then(|head| head.content_length());
-        let is_short = framing == Framing::Short
-            || declared.is_some_and(|declared| body.received < declared)
-            || body.is_coding_short();
-        let ending = match framing {
-            _ if is_short => Ending::Short,
-            // A declared length that was reached marks the end, whatever else did not.
-            Framing::Unmarked if declared.is_none() => Ending::Unmarked,
-            _ => Ending::Marked,
-        };
-        self.want_after = if is_short || framing == Framing::Unmarked { Want::Close } else { Want::Nothing };
+        let ending = Ending::of_body(framing, declared, body.received, body.is_coding_short());
+        let is_usable = matches!(ending, Ending::Marked) && framing == Framing::Marked;
+        self.want_after = if is_usable { Want::Nothing } else { Want::Close };
         self.finish(ending, now);
         Ok(())
     }
@@ -367,7 +370,7 @@ impl Exchange {
         event
     }
 
-    /// The next event, left in its place.
+    /// The next event that is ready, left in its place.
     #[must_use]
     pub fn peek_event(&self) -> Option<&ExchangeEvent> {
         self.events.front()
@@ -376,18 +379,18 @@ impl Exchange {
     /// When [`on_timeout`](Self::on_timeout) is due, if nothing happens before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        if self.state == State::Ended {
+        if self.has_ended() {
             return None;
         }
-        match (self.config.deadline, self.idle_limit()) {
-            (Some(deadline), Some(idle)) => Some(deadline.min(idle)),
-            (deadline, idle) => deadline.or(idle),
-        }
+        [self.config.deadline, self.idle_limit(), self.failed_limit()].into_iter().flatten().min()
     }
 
     /// What the adapter should do next.
     #[must_use]
     pub const fn want(&self) -> Want {
+        if self.has_ended() {
+            return self.want_after;
+        }
         match self.state {
             State::Unsent | State::Reusing | State::PartlySent => Want::Send { fresh: self.fresh_only },
             State::Sent | State::Headed | State::Streaming => Want::Read,
@@ -428,10 +431,12 @@ impl Exchange {
         self.body.as_ref().map(Body::ignored).unwrap_or_default()
     }
 
-    /// Bytes of the body that are held, for accounting; bounded by [`Limits`](crate::Limits).
+    /// Bytes of the body that are held, events that wait to be polled included; bounded by [`Limits`](crate::Limits).
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        self.body.as_ref().map_or(0, Body::held_bytes)
+        let closing = self.closing.as_ref().map_or(0, |closing| closing.held_bytes());
+        let events = self.events.iter().map(ExchangeEvent::held_bytes).sum::<usize>();
+        self.body.as_ref().map_or(0, Body::held_bytes) + closing + events
     }
 
     // Within.
@@ -453,11 +458,11 @@ impl Exchange {
     /// E12: an input at or after a limit lets the exchange expire first; then it is over, and the input is
     /// dropped without being anybody's mistake.
     fn is_over(&mut self, now: Timestamp) -> Result<bool, Misuse> {
-        if self.state == State::Ended {
+        if self.has_ended() {
             return Err(Misuse::Ended);
         }
         let passed = |limit: Option<Timestamp>| limit.is_some_and(|limit| now >= limit);
-        let limit = if passed(self.config.deadline) {
+        let limit = if passed(self.config.deadline) || passed(self.failed_limit()) {
             TimeLimit::Deadline
         } else if passed(self.idle_limit()) {
             TimeLimit::Idle
@@ -466,6 +471,17 @@ impl Exchange {
         };
         self.finish(Ending::TimedOut(limit), now);
         Ok(true)
+    }
+
+    /// Whether no input counts any more: the verdict was given, or only has to be read out.
+    const fn has_ended(&self) -> bool {
+        matches!(self.state, State::Ended) || self.closing.is_some()
+    }
+
+    /// How long the body of a failed response is waited for: its status is known, and nothing better can come.
+    fn failed_limit(&self) -> Option<Timestamp> {
+        let is_failed = self.answer.is_none() && self.head.as_ref().is_some_and(|head| !head.is_success());
+        self.head_at.filter(|_| is_failed).map(|at| at.saturating_add(self.config.failed_body_time))
     }
 
     /// The idle limit, which ends with the answer: then only the deadline is left.

@@ -198,8 +198,9 @@ pub struct Answer {
     pub info: AnswerInfo,
     /// The head of the HTTP response that carried it.
     pub head: ResponseHead,
-    /// Whether it was found when the exchange ended, and not before.
-    pub(crate) found_at_end: bool,
+    /// What was damaged, if it was found in what a break, a cut or a stall left; `None` if it was whole when it
+    /// came, which nothing that the stream does afterwards can undo.
+    pub damage: Option<Damage>,
 }
 
 /// The bound that a body or an event passed.

@@ -6,93 +6,141 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use super::body::{Body, Fault};
 use super::outcome::{Answer, AnswerInfo, FailureKind, IdMatch, MessageProblem};
 use super::request::TailRule;
-use super::salvage::Item;
-use super::state::{BodyKind, Ending, Fact, State};
+use super::salvage::{Item, Items};
+use super::state::{self, BodyKind, Ending, Fact, State};
 use super::{Exchange, ExchangeEvent};
 use crate::http::Era;
 use crate::jsonrpc::{Id, Message, MessageKind};
 use crate::time::Timestamp;
 
+/// An ending under way: what is left is still being read out.
+pub(super) struct Closing {
+    ending: Ending,
+    now: Timestamp,
+    rest: Rest,
+}
+
+/// What is left to read.
+enum Rest {
+    /// What the body took and kept: inflated bytes, an array's elements.
+    Kept,
+    /// A JSON body.
+    Json(Items),
+    /// An unfinished event.
+    Tail { items: Items, has_answer: bool },
+}
+
+impl Closing {
+    pub(super) fn held_bytes(&self) -> usize {
+        match &self.rest {
+            Rest::Kept => 0,
+            Rest::Json(items) | Rest::Tail { items, .. } => items.held_bytes(),
+        }
+    }
+}
+
+const fn ending_of(fault: Fault) -> Ending {
+    match fault {
+        Fault::Corrupt => Ending::Corrupt,
+        Fault::TooLarge { which, limit } => Ending::TooLarge { which, limit },
+        Fault::NeitherKind => Ending::Refused(FailureKind::ContentType { essence: String::new() }),
+        Fault::ExcerptFull => Ending::Marked,
+    }
+}
+
 impl Exchange {
-    /// Reads on until an event is ready, or `input` and what the body keeps of earlier input hold no more.
+    /// Reads on until an event is ready, or `input` and what is kept of earlier input hold no more.
     pub(super) fn read_until_event(&mut self, input: &mut &[u8]) {
         while self.events.is_empty() && self.read_item(input) {}
     }
 
-    /// Reads all that the body keeps of input it took: at most a piece of inflated bytes, or an array's rest.
-    pub(super) fn read_kept(&mut self) {
-        while self.read_item(&mut &[][..]) {}
-    }
-
     /// Reads one item; false if there is none yet, or none any more.
     fn read_item(&mut self, input: &mut &[u8]) -> bool {
-        let Some(body) = self.body.as_mut().filter(|_| self.state != State::Ended) else {
+        if self.state == State::Ended {
             return false;
-        };
-        let ending = match body.feed(input) {
-            Ok(Some(item)) => {
+        }
+        if let Some(closing) = self.closing.take() {
+            return self.read_closing(*closing);
+        }
+        match self.body.as_mut().map(|body| body.feed(input)) {
+            Some(Ok(Some(item))) => {
                 self.on_item(item, self.received_at);
-                return true;
+                true
             }
-            Ok(None) => return false,
-            Err(Fault::Corrupt) => Ending::Corrupt,
-            Err(Fault::TooLarge { which, limit }) => Ending::TooLarge { which, limit },
-            Err(Fault::NeitherKind) => Ending::Refused(FailureKind::ContentType { essence: String::new() }),
-            Err(Fault::ExcerptFull) => Ending::Marked,
-        };
-        *input = &[];
-        self.end(ending);
-        false
+            Some(Ok(None)) | None => false,
+            Some(Err(fault)) => {
+                *input = &[];
+                self.end(ending_of(fault));
+                false
+            }
+        }
     }
 
-    /// Ends with what the body still holds, unless a fault is found in that.
+    /// Begins to end: what the body still holds is read out first, one item after another, and the verdict last.
     pub(super) fn finish(&mut self, ending: Ending, now: Timestamp) {
-        self.read_kept();
-        if self.state != State::Ended {
-            self.is_ending = true;
-            self.read_rest(&ending, now);
-            self.end(ending);
-        }
+        self.closing = Some(Box::new(Closing { ending, now, rest: Rest::Kept }));
+        self.read_until_event(&mut &[][..]);
     }
 
-    /// At an ending, reads what the body held back until now: a JSON body, or an unfinished event (E9).
-    fn read_rest(&mut self, ending: &Ending, now: Timestamp) {
-        let Some(body) = &mut self.body else {
-            return;
-        };
-        if self.answer.is_some() {
-            return;
-        }
-        let is_cut = !matches!(ending, Ending::Marked | Ending::Unmarked);
-        // E28: a JSON body arrives with its end; what is found without one came with its last bytes.
-        let arrived = if is_cut { self.received_at } else { now };
-        for item in body.take_json() {
-            // A body that is cut is worth its answer and nothing else: what it lacks may still have come.
-            if !is_cut || is_message(&item) {
-                self.on_item(item, arrived);
-            }
-        }
-        if self.config.tail == TailRule::Salvage && self.answer.is_none() {
-            let tail = self.body.as_mut().map(Body::take_tail).unwrap_or_default();
-            let tail: Vec<Item> = tail.filter(|item| is_message(item) || !is_cut && is_bad_answer(item)).collect();
-            // An unfinished event is worth an answer, and what an array with the answer holds besides. One that
-            // is whole and bad shows all the same that the server answered (E16, E29).
-            let has_answer = tail.iter().any(|item| self.is_answer(item));
-            for item in tail {
-                if has_answer || is_response(&item) || is_bad_answer(&item) {
+    /// One item of what an ending leaves: what was taken and kept, then a JSON body, then an unfinished event (E9).
+    fn read_closing(&mut self, mut closing: Closing) -> bool {
+        let is_cut = !matches!(closing.ending, Ending::Marked | Ending::Unmarked);
+        match &mut closing.rest {
+            Rest::Kept => match self.body.as_mut().map(|body| body.feed(&mut &[][..])) {
+                Some(Ok(Some(item))) => {
+                    self.closing = Some(Box::new(closing));
                     self.on_item(item, self.received_at);
+                    return true;
                 }
+                Some(Err(fault)) => {
+                    self.end(ending_of(fault));
+                    return false;
+                }
+                Some(Ok(None)) | None => {
+                    let json = self.body.as_mut().filter(|_| self.answer.is_none()).map(Body::take_json);
+                    closing.rest = Rest::Json(json.unwrap_or_default());
+                }
+            },
+            Rest::Json(items) => {
+                if let Some(item) = items.next() {
+                    // E28: a JSON body arrives with its end; what is found without one came with its last bytes.
+                    let arrived = if is_cut { self.received_at } else { closing.now };
+                    self.closing = Some(Box::new(closing));
+                    // A body that is cut is worth its answer and nothing else: what it lacks may still have come.
+                    if !is_cut || is_message(&item) {
+                        self.on_item(item, arrived);
+                    }
+                    return true;
+                }
+                let salvages = self.config.tail == TailRule::Salvage && self.answer.is_none();
+                let items = self.body.as_mut().filter(|_| salvages).map(Body::take_tail).unwrap_or_default();
+                closing.rest = Rest::Tail { has_answer: items.any(|item| self.is_answer(item)), items };
             }
-            self.from_tail = self.answer.is_some();
+            Rest::Tail { items, has_answer } => {
+                let has_answer = *has_answer;
+                if let Some(item) = items.next() {
+                    self.closing = Some(Box::new(closing));
+                    // An unfinished event is worth an answer, and what an array with the answer holds besides. One
+                    // that is whole and bad shows all the same that the server answered (E16, E29).
+                    let is_bad = !is_cut && is_bad_answer(&item);
+                    if is_bad || is_response(&item) || (has_answer && is_message(&item)) {
+                        self.on_item(item, self.received_at);
+                    }
+                    return true;
+                }
+                if self.answer.is_none() && !is_cut {
+                    self.complain_of_json();
+                }
+                self.end(closing.ending);
+                return false;
+            }
         }
-        if self.answer.is_none() && !is_cut {
-            self.complain_of_json();
-        }
+        self.closing = Some(Box::new(closing));
+        true
     }
 
     /// E29: a whole JSON body that was JSON, but in which no answer was found.
@@ -197,7 +245,13 @@ impl Exchange {
             arrived: now,
             proves_modern: matches!((status, code), (400, Some(-32022..=-32020)) | (404, Some(-32601))),
         };
-        let answer = Answer { message, info, head: head.clone(), found_at_end: self.is_ending };
+        let (damage, from_tail) = match self.closing.as_deref() {
+            Some(Closing { rest: Rest::Tail { .. }, ending, .. }) => (state::damage(ending, true), true),
+            Some(Closing { rest: Rest::Json(_), ending, .. }) => (state::damage(ending, false), false),
+            _ => (None, false),
+        };
+        self.from_tail = from_tail;
+        let answer = Answer { message, info, head: head.clone(), damage };
         self.answer = Some(info);
         self.advance(Fact::Answer);
         self.events.push_back(ExchangeEvent::Answer(Box::new(answer)));

@@ -66,15 +66,12 @@ impl Request {
             return false;
         };
         message.method() == Some("notifications/progress")
-            && message.params().and_then(progress_token).is_some_and(|theirs| theirs == *ours)
+            && message
+                .params()
+                .and_then(|params| jsonrpc::object_member(params, "progressToken"))
+                .and_then(Id::parse)
+                .is_some_and(|theirs| theirs == *ours)
     }
-}
-
-/// The token of a progress notification's parameters.
-fn progress_token(params: &str) -> Option<Id> {
-    let members = jsonrpc::object_members(params).ok()?;
-    let (_, token) = members.into_iter().find(|(key, _)| jsonrpc::string(key).as_deref() == Some("progressToken"))?;
-    Id::parse(token)
 }
 
 /// What an unfinished last event is worth when the stream ends, breaks or stalls to the deadline.
@@ -90,7 +87,7 @@ pub enum TailRule {
 }
 
 /// How an exchange behaves.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExchangeConfig {
     /// Every bound on what is kept.
@@ -107,6 +104,23 @@ pub struct ExchangeConfig {
     /// End with [`Verdict::Redirect`](super::Verdict::Redirect) on 307 and 308, instead of failing (E18).
     /// Default: no.
     pub follow_redirects: bool,
+    /// How long the body of a failed response is waited for, from its head on, before its status is told without the
+    /// rest (E18). Default 2 s: the body is an excerpt for people, or a short JSON-RPC error.
+    pub failed_body_time: Duration,
+}
+
+impl Default for ExchangeConfig {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            tail: TailRule::default(),
+            strict_ids: false,
+            deadline: None,
+            idle: None,
+            follow_redirects: false,
+            failed_body_time: Duration::from_secs(2),
+        }
+    }
 }
 
 impl ExchangeConfig {
@@ -142,6 +156,13 @@ impl ExchangeConfig {
     #[must_use]
     pub const fn with_idle(mut self, idle: Duration) -> Self {
         self.idle = Some(idle);
+        self
+    }
+
+    /// Sets [`failed_body_time`](Self::failed_body_time).
+    #[must_use]
+    pub const fn with_failed_body_time(mut self, time: Duration) -> Self {
+        self.failed_body_time = time;
         self
     }
 

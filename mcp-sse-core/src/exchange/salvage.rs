@@ -13,7 +13,7 @@ use crate::sse::{Event, Finish, SseDecoder};
 pub(super) const MESSAGE: &str = "message";
 
 /// One thing found in a body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Item {
     /// A well-formed message.
     Message(Message),
@@ -57,7 +57,7 @@ impl Text for String {
 
 /// What one text holds, in order: one item, or the elements of an array, each read when it is its turn, so that
 /// an array of millions of tiny ones costs no list of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Items {
     next: Option<Item>,
     array: Option<(String, ArrayCursor)>,
@@ -70,6 +70,12 @@ impl Items {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.next.is_none()
+    }
+
+    /// Whether this holds for any of the items, which stay where they are.
+    pub(super) fn any(&self, mut holds: impl FnMut(&Item) -> bool) -> bool {
+        let is_next = self.next.as_ref().is_some_and(&mut holds);
+        is_next || (self.array.is_some() && Iterator::any(&mut self.clone(), |item| holds(&item)))
     }
 
     /// Bytes kept for the elements to come.
@@ -156,9 +162,12 @@ pub(super) fn read_json(mut bytes: Vec<u8>, arrays: bool) -> Items {
 
 /// The items of an unfinished last event, as if its blank line had come (E9).
 pub(super) fn read_tail(decoder: &mut SseDecoder, arrays: bool) -> Items {
-    match decoder.finish(Finish::Flush).event {
-        // The line that names the type may itself be cut.
-        Some(event) if MESSAGE.starts_with(event.kind()) => read_items(event, arrays),
+    let finished = decoder.finish(Finish::Flush);
+    let kind_is_cut = finished.kind_is_cut;
+    match finished.event {
+        Some(event) if event.kind() == MESSAGE || (kind_is_cut && MESSAGE.starts_with(event.kind())) => {
+            read_items(event, arrays)
+        }
         _ => Items::default(),
     }
 }

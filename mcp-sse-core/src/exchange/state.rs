@@ -10,6 +10,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::time::Duration;
 
+use super::Framing;
 use super::outcome::{
     AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Exposure, Failure, FailureKind, SizeLimit, StatusFailure,
     TimeLimit, Verdict,
@@ -160,6 +161,17 @@ pub(super) enum Ending {
 }
 
 impl Ending {
+    /// E8, E13: how a body ended, by its framing, by the length that was declared, and by its coding.
+    pub(super) fn of_body(framing: Framing, declared: Option<u64>, received: u64, is_coding_short: bool) -> Self {
+        let is_short = framing == Framing::Short || declared.is_some_and(|declared| received < declared);
+        match framing {
+            _ if is_short || is_coding_short => Self::Short,
+            // A declared length that was reached marks the end, whatever else did not.
+            Framing::Unmarked if declared.is_none() => Self::Unmarked,
+            _ => Self::Marked,
+        }
+    }
+
     /// Whether the head settled it and all is well with the connection: what is left of the body is of no use.
     pub(super) const fn leaves_the_connection_usable(&self) -> bool {
         matches!(self, Self::Accepted | Self::Refused(FailureKind::NoAnswer { .. }))
@@ -244,6 +256,20 @@ pub(super) fn judge_head(head: &ResponseHead, expects_answer: bool, follows_redi
     None
 }
 
+/// What an ending damages around an answer that was delivered: E3, E4, E8, E9, E13. `from_tail` says that the
+/// answer was found in an unfinished event.
+pub(super) const fn damage(ending: &Ending, from_tail: bool) -> Option<Damage> {
+    Some(match ending {
+        _ if from_tail => Damage::UnterminatedEvent,
+        Ending::Closed | Ending::Marked | Ending::Unmarked | Ending::Accepted | Ending::Redirected(_) => return None,
+        Ending::Short => Damage::Short,
+        Ending::Broken(kind) => Damage::Broken(*kind),
+        Ending::TimedOut(_) => Damage::Stalled,
+        Ending::Corrupt | Ending::Refused(_) => Damage::Corrupt,
+        Ending::TooLarge { .. } => Damage::TooLarge,
+    })
+}
+
 /// What an ending is worth: rows E1 to E20 and E29, in one place.
 pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
     let exposure = evidence.exposure;
@@ -251,43 +277,27 @@ pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
 
     // E2 to E4, E8, E9, E13: what was delivered stays delivered, however the exchange ends.
     if let Some(answer) = evidence.answer {
-        let damage = match ending {
-            Ending::Closed if evidence.from_tail => Damage::UnterminatedEvent,
-            Ending::Closed => return Verdict::Settled(answer),
-            _ if evidence.from_tail => Damage::UnterminatedEvent,
-            Ending::Marked | Ending::Unmarked | Ending::Accepted | Ending::Redirected(_) => {
-                return Verdict::Settled(answer);
-            }
-            Ending::Short => Damage::Short,
-            Ending::Broken(kind) => Damage::Broken(kind),
-            Ending::TimedOut(_) => Damage::Stalled,
-            Ending::Corrupt | Ending::Refused(_) => Damage::Corrupt,
-            Ending::TooLarge { .. } => Damage::TooLarge,
+        return match damage(&ending, evidence.from_tail) {
+            Some(damage) => Verdict::Salvaged { answer, damage },
+            None => Verdict::Settled(answer),
         };
-        return Verdict::Salvaged { answer, damage };
     }
 
-    // E18, E20: a status of failure is told, cut or whole; nothing is sent again for it.
-    let ending = match (ending, evidence.failed) {
+    let cause = match (ending, evidence.failed) {
         (Ending::Closed, _) => return fail(FailureKind::Cancelled),
         (Ending::Redirected(location), _) => return Verdict::Redirect { location },
+        // E18, E20: a status of failure is told, cut or whole; nothing is sent again for it.
         (_, Some(failed)) => return fail(FailureKind::Status(failed)),
-        (ending, None) => ending,
-    };
-
-    let cause = match ending {
-        Ending::Accepted => return Verdict::Accepted { status: evidence.status.unwrap_or_default() },
-        Ending::Refused(kind) => return fail(kind),
-        Ending::Corrupt => return fail(FailureKind::ContentCoding { problem: CodingProblem::Corrupt }),
-        Ending::TooLarge { which, limit } => return fail(FailureKind::TooLarge { which, limit }),
-        Ending::TimedOut(limit) => return fail(FailureKind::Timeout { limit }),
-        Ending::Broken(cause) if exposure == Exposure::Unsent => return fail(FailureKind::Unsent { cause }),
-        Ending::Broken(kind) => Cause::Broken(kind),
-        Ending::Short => Cause::Short,
-        Ending::Marked => Cause::Ended,
-        Ending::Unmarked if evidence.body == BodyKind::Json => Cause::Cut,
-        Ending::Unmarked => Cause::Ended,
-        Ending::Closed | Ending::Redirected(_) => return fail(FailureKind::Cancelled),
+        (Ending::Accepted, _) => return Verdict::Accepted { status: evidence.status.unwrap_or_default() },
+        (Ending::Refused(kind), _) => return fail(kind),
+        (Ending::Corrupt, _) => return fail(FailureKind::ContentCoding { problem: CodingProblem::Corrupt }),
+        (Ending::TooLarge { which, limit }, _) => return fail(FailureKind::TooLarge { which, limit }),
+        (Ending::TimedOut(limit), _) => return fail(FailureKind::Timeout { limit }),
+        (Ending::Broken(cause), _) if exposure == Exposure::Unsent => return fail(FailureKind::Unsent { cause }),
+        (Ending::Broken(kind), _) => Cause::Broken(kind),
+        (Ending::Short, _) => Cause::Short,
+        (Ending::Unmarked, _) if evidence.body == BodyKind::Json => Cause::Cut,
+        (Ending::Marked | Ending::Unmarked, _) => Cause::Ended,
     };
 
     // E14: an event too large to keep may have been the answer.

@@ -266,9 +266,9 @@ impl fmt::Debug for ResponseHead {
             .field("content_length", &self.content_length())
             .field("has_invalid_content_length", &self.has_invalid_content_length())
             .field("retry_after", &self.retry_after())
-            .field("www_authenticate", &self.www_authenticate)
+            .field("challenges", &self.www_authenticate.len())
             .field("session_id_bytes", &self.session_id.as_ref().map(String::len))
-            .field("location", &self.location)
+            .field("location_bytes", &self.location.as_ref().map(String::len))
             .field("protocol_version", &self.protocol_version)
             .finish_non_exhaustive()
     }

@@ -44,4 +44,4 @@ pub use error::{Member, ParseError, Problem, ReadError, RejectedText};
 pub use grammar::{Completeness, Shape, check, check_bytes, shape};
 pub use id::{Decimal, Id};
 pub use message::{Layout, Message, MessageKind};
-pub use object::{object_members, string};
+pub use object::{object_member, object_members, string};

@@ -5,8 +5,9 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
+use core::marker::PhantomData;
 
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::envelope::{start, syntax};
@@ -30,6 +31,23 @@ use super::text::decode;
 /// # Errors
 /// [`ReadError::Syntax`] if the text is no JSON, [`ReadError::NotAnObject`] if it is no object.
 pub fn object_members(text: &str) -> Result<Vec<(&str, &str)>, ReadError> {
+    collect(text, None)
+}
+
+/// The first value of one member of a JSON object, as raw JSON text; nothing if it has none, or is no object. Nothing
+/// else is collected, however large the object is.
+///
+/// ```
+/// use mcp_sse_core::jsonrpc::object_member;
+///
+/// assert_eq!(object_member(r#"{"progressToken":7,"progress":0.5}"#, "progressToken"), Some("7"));
+/// ```
+#[must_use]
+pub fn object_member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    collect(text, Some(name)).ok()?.first().map(|(_, value)| *value)
+}
+
+fn collect<'a>(text: &'a str, only: Option<&str>) -> Result<Vec<(&'a str, &'a str)>, ReadError> {
     if !matches!(shape(text), Shape::Object) {
         return Err(match super::check(text) {
             super::Completeness::Whole => ReadError::NotAnObject { position: start(text) },
@@ -37,7 +55,9 @@ pub fn object_members(text: &str) -> Result<Vec<(&str, &str)>, ReadError> {
         });
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let members = deserializer.deserialize_map(Collector).and_then(|members| deserializer.end().map(|()| members));
+    let members = deserializer
+        .deserialize_map(Collector { only, borrowed: PhantomData })
+        .and_then(|members| deserializer.end().map(|()| members));
     members.map_err(|_| syntax(text))
 }
 
@@ -51,9 +71,13 @@ pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-struct Collector;
+struct Collector<'n, 'a> {
+    /// The only member to collect, and that once; `None` collects all.
+    only: Option<&'n str>,
+    borrowed: PhantomData<&'a str>,
+}
 
-impl<'a> Visitor<'a> for Collector {
+impl<'a> Visitor<'a> for Collector<'_, 'a> {
     type Value = Vec<(&'a str, &'a str)>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,7 +87,14 @@ impl<'a> Visitor<'a> for Collector {
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
         while let Some(key) = map.next_key::<&RawValue>()? {
-            members.push((key.get(), map.next_value::<&RawValue>()?.get()));
+            let is_wanted = self
+                .only
+                .is_none_or(|only| members.is_empty() && decode(key.get()).is_some_and(|decoded| decoded.text == only));
+            if is_wanted {
+                members.push((key.get(), map.next_value::<&RawValue>()?.get()));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
         }
         Ok(members)
     }

@@ -39,6 +39,8 @@ pub struct Finished<'a> {
     pub event: Option<Event<'a>>,
     /// Whether the unfinished block had set an id, or a type other than `"message"`, that was dropped with it.
     pub discarded_fields: bool,
+    /// Whether the line that was left unfinished is the one that names the event's type, so that the type may be cut.
+    pub kind_is_cut: bool,
     /// Why there is no event: the last line, counted as one, was at fault; or, and then the stream is *not* ended,
     /// bytes are still [unread](DecodeError::Unread).
     pub error: Option<DecodeError>,
@@ -68,11 +70,13 @@ impl SseDecoder {
     pub fn finish(&mut self, mode: Finish) -> Finished<'_> {
         if !self.unread.is_empty() {
             let error = Some(DecodeError::Unread { bytes: self.unread.bytes() });
-            return Finished { tail: self.tail(), event: None, discarded_fields: false, error };
+            let tail = self.tail();
+            return Finished { tail, event: None, discarded_fields: false, kind_is_cut: false, error };
         }
         self.take_back();
         self.give_up_bom();
         let tail = self.tail();
+        let kind_is_cut = matches!(self.line, Line::Value { field: Field::Kind, .. });
         let mut error = None;
         let mut dispatches = false;
         if mode == Finish::Flush {
@@ -87,7 +91,7 @@ impl SseDecoder {
         } else {
             self.clear_block();
         }
-        Finished { tail, event: dispatches.then(|| self.lend_event(None)), discarded_fields, error }
+        Finished { tail, event: dispatches.then(|| self.lend_event(None)), discarded_fields, kind_is_cut, error }
     }
 
     fn tail(&self) -> Tail {

@@ -72,7 +72,7 @@ pub fn main(adapter: &impl Adapter) -> ExitCode {
     }
 }
 
-/// A standard output that nobody reads any more ends the program quietly.
+/// A standard output that nobody reads any more, or a standard input that cannot be read, ends the program quietly.
 fn code(status: io::Result<Status>) -> ExitCode {
     status.map_or(ExitCode::from(Status::Transport as u8), |status| ExitCode::from(status as u8))
 }
@@ -100,9 +100,9 @@ fn one(adapter: &impl Adapter, job: &Job, settings: &Settings) -> io::Result<Sta
 /// A call for each line of standard input, and a line for each call, in order.
 fn batch(adapter: &impl Adapter, settings: &Settings) -> io::Result<Status> {
     let mut worst = Status::Result;
-    for line in io::stdin().lock().lines() {
+    for line in io::stdin().lock().split(b'\n') {
         let line = line?;
-        if line.trim().is_empty() {
+        if line.trim_ascii().is_empty() {
             continue;
         }
         let ended = match options::batch_job(&line) {

@@ -19,7 +19,7 @@ usage: call [OPTIONS] URL METHOD [PARAMS-JSON]     one call
 --deadline-ms N       overall deadline of the call, every attempt included     (default 60000)
 --max-reissues N      replacements after a lost stream                         (default 1)
 --reissue POLICY      always | replay-safe | never                             (default always)
---protocol VERSION    2026-07-28 (default) or a revision from 2025-03-26 on, whose handshake is left to you
+--protocol VERSION    2026-07-28 (default) or a revision from 2025-03-26 on, without a session
 --header 'K: V'       an extra request header; may be repeated
 --cacert FILE         trust these PEM certificates (SSL_CERT_FILE is honoured too)
 --strict-tail         HTML's reading of an unfinished last event
@@ -170,8 +170,9 @@ pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocat
 }
 
 /// One line of a batch.
-pub(super) fn batch_job(line: &str) -> Result<Job, Usage> {
+pub(super) fn batch_job(line: &[u8]) -> Result<Job, Usage> {
     let expected = |what: &str| Usage(format!("batch line: expected {what}"));
+    let line = std::str::from_utf8(line).map_err(|_| expected("UTF-8"))?;
     let members = object_members(line).map_err(|error| Usage(format!("batch line: expected an object: {error}")))?;
     let (mut url, mut method, mut params, mut deadline) = (None, None, None, None);
     for (key, value) in members {
@@ -292,9 +293,10 @@ mod tests {
 
     #[test]
     fn batch_lines() {
-        let job = batch_job(r#"{"url":"http://h/","method":"tools/call","params":{"n":1e400},"deadline_ms":5}"#);
+        let job = batch_job(br#"{"url":"http://h/","method":"tools/call","params":{"n":1e400},"deadline_ms":5}"#);
         let job = job.unwrap_or_else(|usage| panic!("{usage}"));
         assert_eq!((job.params.as_deref(), job.deadline), (Some(r#"{"n":1e400}"#), Some(Duration::from_millis(5))));
+        assert!(batch_job(b"\xff").is_err_and(|usage| usage.to_string().contains("expected UTF-8")));
         for (line, expected) in [
             ("[]", "expected an object"),
             (r#"{"method":"m"}"#, "expected url"),
@@ -303,7 +305,7 @@ mod tests {
             (r#"{"url":"u","method":"m","deadline_ms":-1}"#, "a whole number as deadline_ms"),
             (r#"{"url":"u","method":"m","x":1}"#, "no other members"),
         ] {
-            match batch_job(line) {
+            match batch_job(line.as_bytes()) {
                 Err(usage) => assert!(usage.to_string().contains(expected), "{line}: {usage}"),
                 Ok(job) => panic!("{line}: {job:?}"),
             }
