@@ -152,6 +152,7 @@ fn a_batch_has_one_line_per_call_in_order() {
         json!({"url": silent.url(), "method": "tools/list", "deadline_ms": 200}).to_string(),
         String::new(),
         "{\"url\":1}".to_owned(),
+        "\u{fffd}".to_owned(),
         json!({"url": whole.url(), "method": "tools/list"}).to_string(),
     ];
     let mut child = program()
@@ -162,13 +163,33 @@ fn a_batch_has_one_line_per_call_in_order() {
         .spawn()
         .expect("the program can be run");
     let mut input = child.stdin.take().expect("it was piped");
-    input.write_all(calls.join("\n").as_bytes()).expect("it reads");
+    // One of the lines is not even UTF-8.
+    let calls: Vec<_> = calls.join("\n").into_bytes();
+    let calls =
+        calls.split(|byte| *byte == b'\n').map(|line| if line == "\u{fffd}".as_bytes() { b"\xff" } else { line });
+    for line in calls {
+        input.write_all(&[line, b"\n"].concat()).expect("it reads");
+    }
     drop(input);
     let (lines, status, _) = read(&child.wait_with_output().expect("it ends"));
     let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().or_else(|| line["type"].as_str())).collect();
-    assert_eq!(kinds, [Some("answer"), Some("timeout"), Some("misuse"), Some("answer")]);
+    assert_eq!(kinds, [Some("answer"), Some("timeout"), Some("misuse"), Some("misuse"), Some("answer")]);
     assert_eq!(status, Some(3));
     assert_eq!(whole.connections().len(), 1, "a batch uses its connections again");
+}
+
+#[test]
+fn e11_a_legacy_timeout_is_told_to_the_server_before_the_program_ends() {
+    let peer = Peer::start();
+    for (version, notifications) in [("2025-06-18", 1), ("2026-07-28", 0)] {
+        let scenario = peer.scenario([Script::whole().cut(At::byte(0), Ending::Stall)]);
+        let arguments = ["--protocol", version, "--deadline-ms", "200", &scenario.url(), "tools/call", "{}"];
+        let (lines, status, _) = run(&arguments);
+        assert_eq!((status, &lines[0]["kind"]), (Some(3), &json!("timeout")));
+        let told =
+            scenario.requests().iter().filter(|request| request.method() == Some("notifications/cancelled")).count();
+        assert_eq!((told, scenario.executions()), (notifications, 1), "{version}");
+    }
 }
 
 #[test]

@@ -299,3 +299,19 @@ fn the_same_bytes_come_out_for_each_call_but_the_id() {
     assert_eq!(bodies[1], bodies[0].replace(r#""id":1,"#, r#""id":2,"#));
     assert_eq!(bodies[2], bodies[0].replace(r#""id":1,"#, r#""id":3,"#));
 }
+
+/// E12: an idle limit can only be moved by progress, so progress is asked for, under the caller's token if there is one.
+#[test]
+fn e12_an_idle_limit_asks_for_progress() {
+    use std::time::Duration;
+    let idle = || CallOptions::default().with_idle(Duration::from_secs(1));
+    for (params, token) in
+        [(None, "\"mcp-sse-1\""), (Some("{}"), "\"mcp-sse-1\""), (Some(r#"{"_meta":{"progressToken":7}}"#), "7")]
+    {
+        let mut driver = LoopDriver::new(ClientConfig::default());
+        driver.call("tools/list", params, idle());
+        driver.carry_out();
+        let body = String::from_utf8(driver.posts[0].request.body.clone()).expect("UTF-8");
+        assert_eq!(body.matches(&format!(r#""progressToken":{token}"#)).count(), 1, "{body}");
+    }
+}

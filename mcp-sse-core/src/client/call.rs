@@ -1,4 +1,5 @@
-//! One call: attempts until one outcome. Every rule on what follows a verdict is here (F1, F2, F13, F14, E18).
+//! One call: attempts until one outcome. Every rule on what follows a verdict is here (F1, F2, F13, F14, E18);
+//! whether a cancel is told to the server (E11, F9) is the client's affair, since that is a call of its own.
 //!
 //! Rules: a call knows its own attempts and nothing of other calls; what calls share is given to it. Steps
 //! are the client's affair: here is only decided.
