@@ -1,7 +1,7 @@
 //! The client: calls carried out step by step, as the core says.
 //!
-//! Rules: the lock on the core is held for steps, never while waiting or while bytes are read; each call is
-//! driven by the thread that made it. Nothing about the protocol is decided here.
+//! Rules: the lock on the core is held for steps, never while waiting for the network or while a body's bytes are
+//! decoded; each call is driven by the thread that made it. Nothing about the protocol is decided here.
 
 use std::fmt;
 use std::ops::ControlFlow;

@@ -156,3 +156,23 @@ fn e21_events_become_steps_one_by_one() {
     }
     assert_eq!(told, ["notification", "answer"]);
 }
+
+/// E12: what was written before the deadline passed counts, though it is told after: the request may have run.
+#[test]
+fn e12_what_was_written_is_remembered_though_it_is_told_late() {
+    let late = Timestamp::from_millis(1_000);
+    for (facts, exposure) in [
+        (&[Exchange::on_sending as fn(&mut Exchange, Timestamp) -> Result<(), Misuse>][..], Exposure::PartlySent),
+        (&[Exchange::on_sent], Exposure::Sent),
+    ] {
+        let request = Request::new("tools/call").with_id(1);
+        let config = ExchangeConfig::default().with_deadline(late);
+        let mut exchange = Exchange::new(&request, config, Timestamp::ZERO);
+        for fact in facts {
+            fact(&mut exchange, late).unwrap();
+        }
+        let Some(ExchangeEvent::Ended(Verdict::Failed(failure))) = exchange.poll_event() else { panic!("no end") };
+        assert!(matches!(failure.kind, FailureKind::Timeout { .. }));
+        assert_eq!(failure.exposure, exposure);
+    }
+}

@@ -226,7 +226,7 @@ impl Body {
         &mut self.reader.ignored
     }
 
-    /// Bytes kept, and those reserved for more, within the limits.
+    /// Bytes kept, within the limits; a piece of inflated bytes (32 KiB) comes on top.
     pub(super) fn held_bytes(&self) -> usize {
         let content = match &self.reader.content {
             Content::EventStream(decoder) => decoder.held_bytes(),

@@ -131,7 +131,8 @@ impl ExchangeEvent {
 ///
 /// Its methods are of four kinds:
 /// - *facts in*, `on_*`: what happened to the connection, the request and the response. Each takes `now`;
-///   one that comes at or after the deadline lets the exchange expire first and then changes nothing (E12).
+///   one that comes at or after the deadline lets the exchange expire first (E12) and then changes nothing, but that
+///   bytes of the request were written is remembered.
 /// - *commands*: [`cancel`](Self::cancel).
 /// - *outputs*, `poll_*` and [`want`](Self::want): events to drain after each input, the time at which
 ///   [`on_timeout`](Self::on_timeout) is due, and what to do next.
@@ -451,8 +452,14 @@ impl Exchange {
         true
     }
 
+    /// What was written was written, also if the limit has passed meanwhile: a failure that told less would have the
+    /// caller run it twice.
     fn fact(&mut self, fact: Fact, now: Timestamp) -> Result<(), Misuse> {
-        if self.is_over(now)? || self.advance(fact) { Ok(()) } else { Err(Misuse::OutOfOrder) }
+        if self.has_ended() {
+            return Err(Misuse::Ended);
+        }
+        let is_known = self.advance(fact);
+        if self.is_over(now)? || is_known { Ok(()) } else { Err(Misuse::OutOfOrder) }
     }
 
     /// E12: an input at or after a limit lets the exchange expire first; then it is over, and the input is
