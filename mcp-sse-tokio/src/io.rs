@@ -1,0 +1,281 @@
+//! One connection's bytes, and the facts about them: how many the network took, whether all were flushed, how
+//! the other side ended.
+//!
+//! Facts reported: bytes written, below TLS; bytes taken from hyper, above it; that hyper held nothing back
+//! when it last flushed; the kind of the connection's end. Steps carried out: none. What the facts mean is not
+//! known here.
+//!
+//! Rule: over HTTP/1.1, a failure to write is not shown to hyper once a request has begun. The server may have
+//! answered before it closed, and hyper would stop reading; the read side tells how the connection ended.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use mcp_sse_core::exchange::BreakKind;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+use crate::request::Progress;
+
+/// What is known of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// Bytes that the network took since the request began, those of TLS included.
+    written: u64,
+    /// Bytes that were taken from hyper since then.
+    taken: u64,
+    /// The request that was begun last, over HTTP/1.1.
+    request: Option<Arc<Progress>>,
+    /// Whether all of it was given to the network.
+    pub(crate) is_sent: bool,
+    /// How the other side ended, once it has.
+    pub(crate) end: Option<BreakKind>,
+    /// The last bytes that were read.
+    tail: Tail,
+}
+
+/// The last few bytes of something, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Tail([u8; 8]);
+
+impl Tail {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let Self(tail) = self;
+        let kept = bytes.len().min(tail.len());
+        tail.rotate_left(kept);
+        let start = tail.len() - kept;
+        if let (Some(end), Some(new)) = (tail.get_mut(start..), bytes.get(bytes.len() - kept..)) {
+            end.copy_from_slice(new);
+        }
+    }
+
+    fn without_cr(&self) -> &[u8] {
+        let Self(tail) = self;
+        tail.strip_suffix(b"\r").unwrap_or(tail)
+    }
+}
+
+impl Facts {
+    /// Whether the network took any byte of the request.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.request.is_some() && self.taken > 0 && self.written > 0
+    }
+
+    /// Whether what was read last is the end of chunked data, all but the end of its trailers. `data` are the
+    /// last bytes of the data: the same bytes inside a chunk end nothing.
+    pub(crate) fn ends_with_last_chunk(&self, data: &Tail) -> bool {
+        const LAST: &[u8] = b"\r\n0\r\n";
+        self.tail.without_cr().ends_with(LAST) && !data.without_cr().ends_with(LAST)
+    }
+}
+
+/// The facts about one connection, shared by its layers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter(Arc<Mutex<Facts>>);
+
+impl Meter {
+    pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request begins, the only one for now.
+    pub(crate) fn begin(&self, request: Arc<Progress>) {
+        let mut facts = self.facts();
+        (facts.written, facts.taken, facts.is_sent) = (0, 0, false);
+        facts.request = Some(request);
+    }
+
+    /// How the connection ended; that it is closed, if it did not tell.
+    pub(crate) fn end(&self) -> BreakKind {
+        self.facts().end.unwrap_or(BreakKind::Closed)
+    }
+}
+
+/// A socket that counts what it takes.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    socket: TcpStream,
+    meter: Meter,
+}
+
+/// A connection: a socket, with TLS or without.
+#[derive(Debug)]
+pub(crate) struct Io {
+    transport: Transport,
+    meter: Meter,
+}
+
+#[derive(Debug)]
+enum Transport {
+    Plain(Socket),
+    Tls(Box<TlsStream<Socket>>),
+}
+
+impl Socket {
+    pub(crate) fn new(socket: TcpStream) -> Self {
+        Self { socket, meter: Meter::default() }
+    }
+}
+
+impl Io {
+    pub(crate) fn plain(socket: Socket) -> Self {
+        Self { meter: socket.meter.clone(), transport: Transport::Plain(socket) }
+    }
+
+    pub(crate) fn tls(stream: TlsStream<Socket>) -> Self {
+        let meter = stream.get_ref().0.meter.clone();
+        Self { meter, transport: Transport::Tls(Box::new(stream)) }
+    }
+
+    /// Whether the handshake agreed on HTTP/2.
+    pub(crate) fn has_agreed_on_http2(&self) -> bool {
+        match &self.transport {
+            Transport::Plain(_) => false,
+            Transport::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+        }
+    }
+
+    pub(crate) fn meter(&self) -> Meter {
+        self.meter.clone()
+    }
+
+    /// What a write or a flush came to, as hyper is to see it.
+    fn shown<T>(&self, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        match result {
+            Poll::Ready(Err(_)) if self.meter.facts().has_begun() => Poll::Pending,
+            result => result,
+        }
+    }
+
+    fn note_taken(&self, result: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = result {
+            self.meter.facts().taken += *bytes as u64;
+        }
+    }
+}
+
+impl AsyncRead for Io {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
+        let result = match &mut self.transport {
+            Transport::Plain(socket) => Pin::new(socket).poll_read(cx, buffer),
+            Transport::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        };
+        let mut facts = self.meter.facts();
+        match &result {
+            Poll::Ready(Ok(())) => match buffer.filled().get(before..).unwrap_or_default() {
+                [] if has_room => facts.end = Some(BreakKind::Closed),
+                bytes => facts.tail.push(bytes),
+            },
+            Poll::Ready(Err(error)) => facts.end = Some(break_kind(error)),
+            Poll::Pending => {}
+        }
+        drop(facts);
+        result
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let result = match &mut self.transport {
+            Transport::Plain(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Transport::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        };
+        self.note_taken(&result);
+        self.shown(result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = match &mut self.transport {
+            Transport::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+            Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+        };
+        self.note_taken(&result);
+        self.shown(result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// hyper flushes only when it has given all that it holds, so a flush that is done after the request's
+    /// last bytes were taken from us means that all of it was given to the network.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let result = match &mut self.transport {
+            Transport::Plain(socket) => Pin::new(socket).poll_flush(cx),
+            Transport::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        };
+        if let Poll::Ready(Ok(())) = result {
+            let mut facts = self.meter.facts();
+            facts.is_sent |= facts.request.as_ref().is_some_and(|request| request.is_all_taken());
+        }
+        self.shown(result)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.transport {
+            Transport::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
+            Transport::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.note_written(&result);
+        result
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        self.note_written(&result);
+        result
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+impl Socket {
+    fn note_written(&self, result: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = result {
+            self.meter.facts().written += *bytes as u64;
+        }
+    }
+}
+
+/// What kind of break an error of input or output is.
+pub(crate) fn break_kind(error: &io::Error) -> BreakKind {
+    match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => BreakKind::Reset,
+        ErrorKind::UnexpectedEof => BreakKind::TlsTruncated,
+        _ => BreakKind::Io,
+    }
+}
