@@ -337,7 +337,7 @@ impl Carrying {
         Poll::Ready(match &self.link {
             Link::Http1(link) => {
                 let facts = link.meter.facts();
-                let is_complete = reader.is_chunked && facts.ends_with_last_chunk(&reader.tail);
+                let is_complete = reader.is_chunked && facts.walk.is_complete();
                 match facts.end {
                     Some(BreakKind::Closed | BreakKind::TlsTruncated) if is_complete => {
                         exchange.on_end(Framing::Marked, clock.now())

@@ -94,7 +94,7 @@ where
                     this.chunks = None;
                     let finished = this.decoder.finish(this.finish);
                     let last = finished.event.map(|event| Ok(event.to_owned()));
-                    return Poll::Ready(last.or(finished.error.map(|error| Err(EventError::Decode(error)))));
+                    return Poll::Ready(last.or_else(|| finished.error.map(|error| Err(EventError::Decode(error)))));
                 }
             }
         }

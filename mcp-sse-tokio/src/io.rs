@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::chunks::Walk;
 use crate::request::Progress;
 
 /// What is known of a connection.
@@ -33,42 +34,14 @@ pub(crate) struct Facts {
     pub(crate) is_sent: bool,
     /// How the other side ended, once it has.
     pub(crate) end: Option<BreakKind>,
-    /// The last bytes that were read.
-    tail: Tail,
-}
-
-/// The last few bytes of something, oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct Tail([u8; 8]);
-
-impl Tail {
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        let Self(tail) = self;
-        let kept = bytes.len().min(tail.len());
-        tail.rotate_left(kept);
-        let start = tail.len() - kept;
-        if let (Some(end), Some(new)) = (tail.get_mut(start..), bytes.get(bytes.len() - kept..)) {
-            end.copy_from_slice(new);
-        }
-    }
-
-    fn without_cr(&self) -> &[u8] {
-        let Self(tail) = self;
-        tail.strip_suffix(b"\r").unwrap_or(tail)
-    }
+    /// How far the response is read.
+    pub(crate) walk: Walk,
 }
 
 impl Facts {
     /// Whether the network took any byte of the request.
     pub(crate) const fn has_begun(&self) -> bool {
         self.request.is_some() && self.taken > 0 && self.written > 0
-    }
-
-    /// Whether what was read last is the end of chunked data, all but the end of its trailers. `data` are the
-    /// last bytes of the data: the same bytes inside a chunk end nothing.
-    pub(crate) fn ends_with_last_chunk(&self, data: &Tail) -> bool {
-        const LAST: &[u8] = b"\r\n0\r\n";
-        self.tail.without_cr().ends_with(LAST) && !data.without_cr().ends_with(LAST)
     }
 }
 
@@ -86,6 +59,7 @@ impl Meter {
         let mut facts = self.facts();
         (facts.written, facts.taken, facts.is_sent) = (0, 0, false);
         facts.request = Some(request);
+        facts.walk = Walk::default();
     }
 
     /// How the connection ended; that it is closed, if it did not tell.
@@ -168,7 +142,7 @@ impl AsyncRead for Io {
         match &result {
             Poll::Ready(Ok(())) => match buffer.filled().get(before..).unwrap_or_default() {
                 [] if has_room => facts.end = Some(BreakKind::Closed),
-                bytes => facts.tail.push(bytes),
+                bytes => facts.walk.take(bytes),
             },
             Poll::Ready(Err(error)) => facts.end = Some(break_kind(error)),
             Poll::Pending => {}

@@ -18,6 +18,7 @@
 mod attempt;
 pub mod body;
 mod builder;
+mod chunks;
 mod client;
 mod clock;
 #[cfg(feature = "codec")]

@@ -24,7 +24,8 @@ const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// A connection.
 #[derive(Debug)]
 pub(crate) enum Link {
-    Http1(Http1),
+    /// Boxed for its size.
+    Http1(Box<Http1>),
     Http2(Http2),
 }
 
@@ -67,7 +68,7 @@ impl Link {
                 .handshake(io)
                 .await;
             let (sender, connection) = made.map_err(|_| meter.end())?;
-            Ok(Self::Http1(Http1 { connection: Some(connection), sender, meter }))
+            Ok(Self::Http1(Box::new(Http1 { connection: Some(connection), sender, meter })))
         }
     }
 }

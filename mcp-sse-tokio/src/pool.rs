@@ -25,7 +25,7 @@ pub(crate) struct Pool {
 
 #[derive(Debug, Default)]
 struct Kept {
-    idle: Vec<(Http1, Timestamp)>,
+    idle: Vec<(Box<Http1>, Timestamp)>,
     shared: Option<(Http2, Timestamp)>,
 }
 
@@ -63,7 +63,7 @@ impl Pool {
     }
 
     /// Keeps an idle connection; the oldest makes room for it.
-    pub(crate) fn keep(&self, link: Http1) {
+    pub(crate) fn keep(&self, link: Box<Http1>) {
         let now = self.clock.now();
         let mut kept = self.kept();
         kept.idle.push((link, now));

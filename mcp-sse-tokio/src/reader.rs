@@ -15,7 +15,6 @@ use mcp_sse_core::exchange::{Exchange, Framing, Misuse};
 use mcp_sse_core::http::ResponseHead;
 
 use crate::clock::Clock;
-use crate::io::Tail;
 
 /// What a step of reading came to.
 pub(crate) enum Piece<E> {
@@ -36,8 +35,6 @@ pub(crate) struct Reader<B: Body> {
     pub(crate) has_ended: bool,
     /// Bytes of data, so far.
     pub(crate) received: u64,
-    /// The last of them.
-    pub(crate) tail: Tail,
 }
 
 /// The facts of a head.
@@ -62,7 +59,6 @@ impl<B: Body> Reader<B> {
             is_chunked,
             has_ended: false,
             received: 0,
-            tail: Tail::default(),
         }
     }
 
@@ -121,7 +117,6 @@ impl<B: Body> Reader<B> {
                 if let Ok(data) = frame.into_data() {
                     if data.has_remaining() {
                         self.received = self.received.saturating_add(data.remaining() as u64);
-                        self.tail.push(data.chunk());
                         self.frame = Some(data);
                     }
                 }
