@@ -59,8 +59,8 @@ struct Carrying {
     progress: Arc<Progress>,
     has_begun: bool,
     is_sent: bool,
-    /// HTTP/2: when hyper was seen to have taken the request.
-    taken_at: Option<Timestamp>,
+    /// When the request was given to hyper.
+    begun_at: Timestamp,
     response: Option<Sending>,
     reader: Option<Reader<Incoming>>,
 }
@@ -113,7 +113,7 @@ impl Attempt {
                 // It was closed meanwhile (E1); the exchange asks for a fresh one.
                 return exchange.on_broken(BreakKind::Closed, inner.clock.now());
             }
-            return self.begin(kept, exchange, inner.clock);
+            return self.begin(kept, false, exchange, inner.clock);
         }
         let (inner, endpoint, deadline) = (Arc::clone(inner), self.request.endpoint.clone(), exchange.poll_timeout());
         self.stage = Stage::Connecting(Box::pin(async move {
@@ -132,14 +132,14 @@ impl Attempt {
         match connected {
             Ok((link, is_reused)) => {
                 if is_reused { exchange.on_reused(clock.now()) } else { exchange.on_connected(clock.now()) }?;
-                self.begin(link, exchange, clock)
+                self.begin(link, !is_reused, exchange, clock)
             }
             Err(kind) => exchange.on_broken(kind, clock.now()),
         }
     }
 
     /// Gives the request to hyper; nothing is written yet.
-    fn begin(&mut self, mut link: Link, exchange: &mut Exchange, clock: Clock) -> Result<(), Misuse> {
+    fn begin(&mut self, mut link: Link, is_fresh: bool, exchange: &mut Exchange, clock: Clock) -> Result<(), Misuse> {
         let progress = Arc::new(Progress::default());
         let is_http2 = matches!(link, Link::Http2(_));
         let Ok(request) = request::build(&self.request, self.body.clone(), is_http2, Arc::clone(&progress)) else {
@@ -149,7 +149,7 @@ impl Attempt {
         };
         let response: Sending = match &mut link {
             Link::Http1(link) => {
-                link.meter.begin(Arc::clone(&progress));
+                link.meter.begin(Arc::clone(&progress), is_fresh);
                 Box::pin(link.sender.try_send_request(request))
             }
             Link::Http2(link) => Box::pin(link.sender.try_send_request(request)),
@@ -159,7 +159,7 @@ impl Attempt {
             progress,
             has_begun: false,
             is_sent: false,
-            taken_at: None,
+            begun_at: clock.now(),
             response: Some(response),
             reader: None,
         }));
@@ -261,20 +261,19 @@ impl Carrying {
                     exchange.on_sent(before)?;
                 }
             }
-            Link::Http2(_) if self.taken_at.is_none() && self.progress.is_any_taken() => self.taken_at = Some(before),
             Link::Http2(_) => {}
         }
         Ok(())
     }
 
+    /// HTTP/2: that hyper has taken the request. It does so in a task of its own, which wakes nobody, so this is asked
+    /// for when it matters, and told under the time at which the request was given to it.
     fn tell_sent(&mut self, exchange: &mut Exchange) -> Result<(), Misuse> {
-        match self.taken_at {
-            Some(taken_at) if !self.is_sent => {
-                self.is_sent = true;
-                exchange.on_sent(taken_at)
-            }
-            _ => Ok(()),
+        if matches!(self.link, Link::Http2(_)) && !self.is_sent && self.progress.is_any_taken() {
+            self.is_sent = true;
+            return exchange.on_sent(self.begun_at);
         }
+        Ok(())
     }
 
     fn on_response(

@@ -78,7 +78,7 @@ fn f9_a_dropped_stream_is_reset_over_http2_and_no_other() {
             let log = peer.log();
             assert_eq!((log.client_reset(&log.streams[1]), log.streams.len(), log.connections.len()), (None, 2, 1));
             // The connection goes on.
-            assert_eq!(call(&client).await.unwrap().attempts, 1);
+            assert_eq!(client.call(METHOD, &charge(3)).await.unwrap().attempts, 1);
             assert_eq!(peer.connections(), 1);
         }
     });
