@@ -161,22 +161,32 @@ impl Driver {
     }
 }
 
-impl Drop for Driver {
+impl Driver {
     /// Cancels the call and drops the steps that nobody carries out; what goes out in the background still does.
-    fn drop(&mut self) {
-        let Some(call) = self.call.take() else {
-            return;
-        };
+    /// Gives the call's end, unless it has come before.
+    pub(crate) fn give_up(&mut self) -> Option<Done> {
+        let call = self.call.take()?;
         self.cancel(call);
+        self.attempt = None;
+        let mut end = None;
         loop {
             // Not in the head of a `while let`: there it would hold the lock until the body ends.
             let step = self.inner.core().poll_step_of(call, self.inner.clock.now());
             match step {
                 Some(Step::Background(_, other)) => self.spawn(Self::new(Arc::clone(&self.inner), other)),
-                Some(Step::Done(_, done)) => self.trace.done(&done),
+                Some(Step::Done(_, done)) => {
+                    self.trace.done(&done);
+                    end = Some(done);
+                }
                 Some(_) => {}
-                None => return,
+                None => return end,
             }
         }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.give_up();
     }
 }

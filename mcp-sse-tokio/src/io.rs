@@ -6,12 +6,14 @@
 //! known here.
 //!
 //! Rule: over HTTP/1.1, a failure to write is not shown to hyper once a request has begun. The server may have
-//! answered before it closed, and hyper would stop reading; the read side tells how the connection ended.
+//! answered before it closed, and hyper would stop reading; the read side tells how the connection ended. And
+//! on a fresh connection nothing is read before something of the request was written: the server may speak
+//! early, and hyper would take it for noise on an idle connection.
 
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, ErrorKind, IoSlice, Read};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use mcp_sse_core::exchange::BreakKind;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -36,6 +38,10 @@ pub(crate) struct Facts {
     pub(crate) end: Option<BreakKind>,
     /// How far the response is read.
     pub(crate) walk: Walk,
+    /// Whether reading waits for the first byte of the request to be taken.
+    is_withheld: bool,
+    /// Who waits for that.
+    reader: Option<Waker>,
 }
 
 impl Facts {
@@ -54,9 +60,10 @@ impl Meter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request begins, the only one for now.
-    pub(crate) fn begin(&self, request: Arc<Progress>) {
+    /// A request begins, the only one for now; on a fresh connection it is the first.
+    pub(crate) fn begin(&self, request: Arc<Progress>, is_fresh: bool) {
         let mut facts = self.facts();
+        facts.is_withheld = is_fresh;
         (facts.written, facts.taken, facts.is_sent) = (0, 0, false);
         facts.request = Some(request);
         facts.walk = Walk::default();
@@ -85,7 +92,14 @@ pub(crate) struct Io {
 #[derive(Debug)]
 enum Transport {
     Plain(Socket),
-    Tls(Box<TlsStream<Socket>>),
+    Tls(Box<Tls>),
+}
+
+#[derive(Debug)]
+struct Tls {
+    stream: TlsStream<Socket>,
+    /// Why nothing more can be read.
+    failure: Option<io::Error>,
 }
 
 impl Socket {
@@ -101,14 +115,14 @@ impl Io {
 
     pub(crate) fn tls(stream: TlsStream<Socket>) -> Self {
         let meter = stream.get_ref().0.meter.clone();
-        Self { meter, transport: Transport::Tls(Box::new(stream)) }
+        Self { meter, transport: Transport::Tls(Box::new(Tls { stream, failure: None })) }
     }
 
     /// Whether the handshake agreed on HTTP/2.
     pub(crate) fn has_agreed_on_http2(&self) -> bool {
         match &self.transport {
             Transport::Plain(_) => false,
-            Transport::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Transport::Tls(tls) => tls.stream.get_ref().1.alpn_protocol() == Some(b"h2"),
         }
     }
 
@@ -126,17 +140,77 @@ impl Io {
 
     fn note_taken(&self, result: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = result {
-            self.meter.facts().taken += *bytes as u64;
+            let mut facts = self.meter.facts();
+            facts.taken += *bytes as u64;
+            facts.is_withheld = false;
+            if let Some(reader) = facts.reader.take() {
+                reader.wake();
+            }
         }
+    }
+}
+
+impl Drop for Io {
+    /// A farewell, if nothing else is still to be written: what is left of a request must not follow late.
+    fn drop(&mut self) {
+        if let Transport::Tls(tls) = &mut self.transport {
+            let (socket, session) = tls.stream.get_mut();
+            if !session.wants_write() {
+                session.send_close_notify();
+                // A peer that does not listen any more needs none.
+                session.write_tls(&mut AtOnce(&socket.socket)).ok();
+            }
+        }
+    }
+}
+
+/// Writes what can be written without waiting.
+struct AtOnce<'a>(&'a TcpStream);
+
+impl io::Write for AtOnce<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Tls {
+    /// What was deciphered before a failure is given out first.
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.failure.is_none() {
+            match Pin::new(&mut self.stream).poll_read(cx, buffer) {
+                Poll::Ready(Err(error)) => self.failure = Some(error),
+                result => return result,
+            }
+        }
+        let read = self.stream.get_mut().1.reader().read(buffer.initialize_unfilled());
+        match read {
+            Ok(bytes @ 1..) => buffer.advance(bytes),
+            _ => {
+                if let Some(failure) = &self.failure {
+                    return Poll::Ready(Err(io::Error::new(failure.kind(), failure.to_string())));
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncRead for Io {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut facts = self.meter.facts();
+        if facts.is_withheld {
+            facts.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        drop(facts);
         let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
         let result = match &mut self.transport {
             Transport::Plain(socket) => Pin::new(socket).poll_read(cx, buffer),
-            Transport::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Transport::Tls(tls) => tls.poll_read(cx, buffer),
         };
         let mut facts = self.meter.facts();
         match &result {
@@ -156,7 +230,7 @@ impl AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let result = match &mut self.transport {
             Transport::Plain(socket) => Pin::new(socket).poll_write(cx, bytes),
-            Transport::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Transport::Tls(tls) => Pin::new(&mut tls.stream).poll_write(cx, bytes),
         };
         self.note_taken(&result);
         self.shown(result)
@@ -169,7 +243,7 @@ impl AsyncWrite for Io {
     ) -> Poll<io::Result<usize>> {
         let result = match &mut self.transport {
             Transport::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
-            Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Transport::Tls(tls) => Pin::new(&mut tls.stream).poll_write_vectored(cx, slices),
         };
         self.note_taken(&result);
         self.shown(result)
@@ -184,7 +258,7 @@ impl AsyncWrite for Io {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = match &mut self.transport {
             Transport::Plain(socket) => Pin::new(socket).poll_flush(cx),
-            Transport::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Transport::Tls(tls) => Pin::new(&mut tls.stream).poll_flush(cx),
         };
         if let Poll::Ready(Ok(())) = result {
             let mut facts = self.meter.facts();
@@ -196,7 +270,7 @@ impl AsyncWrite for Io {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.transport {
             Transport::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
-            Transport::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Transport::Tls(tls) => Pin::new(&mut tls.stream).poll_shutdown(cx),
         }
     }
 }

@@ -72,6 +72,15 @@ impl CallStream {
         self
     }
 
+    /// Cancels the call, as dropping the stream does, and says how it ended: how far the request had got, and
+    /// whether it may have run. `None` if it ended before.
+    pub fn cancel(mut self) -> Option<Done> {
+        match &mut self.state {
+            State::Running { driver, .. } => driver.give_up(),
+            _ => None,
+        }
+    }
+
     /// The reply alone; events are dropped.
     ///
     /// # Errors
