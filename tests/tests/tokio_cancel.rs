@@ -143,6 +143,24 @@ fn f9_a_dropped_legacy_call_tells_the_server() {
     });
 }
 
+/// F9: the same over HTTP/2, where it is known too that the request was sent.
+#[test]
+fn f9_a_dropped_legacy_call_over_http2_tells_the_server() {
+    run(async {
+        let peer = peer_h2::Peer::start();
+        let scenario = peer.scenario([peer_h2::Script::whole().cut(At::byte(0), peer_h2::Ending::Stall)]);
+        let config = ClientConfig::default().with_version(ProtocolVersion::V2025_11_25);
+        let client = builder(&scenario.url()).config(config).http2_prior_knowledge(true).build().unwrap();
+        let dropped = tokio::spawn(client.call(METHOD, &charge(1)));
+        assert!(peer.wait_for(|log| log.streams.first().is_some_and(|stream| stream.done), BOUND));
+        dropped.abort();
+        assert!(peer.wait_for(|log| log.notifications[0].len() == 1, BOUND));
+        assert_eq!(scenario.notifications()[0]["params"]["requestId"], scenario.executed()[0].id);
+        assert!(peer.wait_for(|log| log.client_reset(&log.streams[0]) == Some(Reason::CANCEL), BOUND));
+        assert_eq!(peer.connections(), 1);
+    });
+}
+
 /// E2: the caller has its answer while the end of the stream is still to come.
 #[test]
 fn e2_an_answered_stream_is_drained_in_the_background_and_its_connection_used_again() {

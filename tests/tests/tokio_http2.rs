@@ -8,7 +8,7 @@ use mcp_sse_core::exchange::{BreakKind, Cause, Damage, Exposure, FailureKind};
 use mcp_sse_tests::matrix::{METHOD, Told};
 use mcp_sse_tests::peer::{At, Mark, Response, Sse, Text};
 use mcp_sse_tests::peer_h2::{Ending, FrameKind, Gate, Hangup, LastStream, Log, Peer, Reason, Scenario, Script};
-use mcp_sse_tests::tokio_client::{BOUND, call, charge, client_h2, execution, run, told, unsent, within};
+use mcp_sse_tests::tokio_client::{BOUND, builder, call, charge, client_h2, execution, run, told, unsent, within};
 use mcp_sse_tokio::Client;
 
 const REASONS: [Reason; 4] = [Reason::NO_ERROR, Reason::CANCEL, Reason::INTERNAL_ERROR, Reason::REFUSED_STREAM];
@@ -40,27 +40,42 @@ fn assert_answered(told: &Told, attempts: u32, scenario: &Scenario) {
     assert_eq!(ids.len(), attempts as usize, "F1: a replacement has a new id");
 }
 
+/// A client of this scenario: prior knowledge without TLS; over TLS the handshake agrees on HTTP/2.
+fn client_of(peer: &Peer, scenario: &Scenario) -> Client {
+    let url = scenario.url();
+    if url.starts_with("https") {
+        return builder(&url).trust_pem(peer.certificate_pem().as_bytes()).build().unwrap();
+    }
+    client_h2(&url)
+}
+
+async fn whole_answers(peer: &Peer) {
+    let scenario = peer.scenario([
+        Script::whole(),
+        Script::whole().ending_in_last_frame(),
+        Script::whole().frames([1]),
+        Script::json(),
+        Script::json().with_length(),
+        Script::new(Response::sse([Sse::comment("a"), Sse::progress(1), Sse::charged()])).with_length(),
+    ]);
+    let client = client_of(peer, &scenario);
+    for number in 1..=6 {
+        let told = call_to_end(&client).await;
+        let reply = told.result.unwrap();
+        assert_eq!((execution(&reply), reply.attempts, reply.damage), (number, 1, None));
+        assert!(matches!(told.done.unwrap().outcome, Outcome::Settled(_)));
+    }
+    assert_eq!(peer.connections(), 1);
+}
+
 #[test]
 fn whole_answers_share_one_connection() {
-    run(async {
-        let peer = Peer::start();
-        let scenario = peer.scenario([
-            Script::whole(),
-            Script::whole().ending_in_last_frame(),
-            Script::whole().frames([1]),
-            Script::json(),
-            Script::json().with_length(),
-            Script::new(Response::sse([Sse::comment("a"), Sse::progress(1), Sse::charged()])).with_length(),
-        ]);
-        let client = client_h2(&scenario.url());
-        for number in 1..=6 {
-            let told = call_to_end(&client).await;
-            let reply = told.result.unwrap();
-            assert_eq!((execution(&reply), reply.attempts, reply.damage), (number, 1, None));
-            assert!(matches!(told.done.unwrap().outcome, Outcome::Settled(_)));
-        }
-        assert_eq!(peer.connections(), 1);
-    });
+    run(async { whole_answers(&Peer::start()).await });
+}
+
+#[test]
+fn whole_answers_share_one_connection_over_tls() {
+    run(async { whole_answers(&Peer::start_tls()).await });
 }
 
 /// E2 to E4: what was delivered is the answer, whatever the stream's end is worth.
@@ -295,65 +310,72 @@ fn delivered(log: &Log, connection: usize, answer: usize) -> bool {
 }
 
 /// E5 and E9: the connection closed at every frame. The peer's own log says what was on the wire.
-#[test]
-fn e5_e9_connections_closed_at_every_frame() {
-    run(async {
-        let scripts = [
-            Script::whole().frames([30]),
-            Script::new(Response::sse([Sse::comment("a"), Sse::progress(1), Sse::charged()])),
-            Script::json().frames([40]),
-            Script::json().with_length().frames([40]),
-        ];
-        let mut seen = std::collections::BTreeSet::new();
-        for script in scripts {
-            for hangup in [Hangup::Fin, Hangup::Reset] {
-                for frames in 0.. {
-                    let peer = Peer::start();
-                    let sample = mcp_sse_tests::peer::Request::sample(METHOD, 1);
-                    let rendered = script.render(&sample);
-                    let answer_bytes = rendered.answer_delivered_at.unwrap() - rendered.head_len;
-                    let scenario = peer.scenario([script.clone()]);
-                    peer.cut_connections([Some((frames, hangup))]);
-                    let client = client_h2(&scenario.url());
-                    let told = call_to_end(&client).await;
-                    let log = peer.log();
-                    let context = format!(
-                        "{hangup:?} after {frames} frames, {:?}: {:?} {:?}",
-                        log.connections[0].sent, told.events, told.result
-                    );
-                    let sent = log.connections[0].sent.len();
-                    let first_ran = log.executions[0].len() - usize::from(peer.connections() == 2);
-                    if delivered(&log, 0, answer_bytes) {
-                        assert_answered(&told, 1, &scenario);
-                    } else if let Err(error) = &told.result {
-                        // Closed before anything of the request went out.
-                        assert_eq!((error.exposure(), first_ran), (Exposure::Unsent, 0), "{context}");
-                    } else {
-                        let (cause, exposure) = reissue(&told);
-                        let reply = told.result.as_ref().unwrap();
-                        assert_eq!(reply.attempts, 2, "{context}");
-                        assert_eq!(scenario.executions(), 1 + first_ran, "{context}");
-                        assert!(exposure.may_have_run(), "{context}");
-                        let has_head = log.connections[0].sent.iter().any(|frame| frame.kind == FrameKind::Headers);
-                        let most = match (has_head, log.sent_data(0, 1)) {
-                            (false, _) => Exposure::Sent,
-                            (true, 0) => Exposure::Headed,
-                            (true, _) => Exposure::Streaming,
-                        };
-                        assert_eq!(exposure, most, "{context}");
-                        seen.insert(exposure);
-                        assert!(matches!(cause, Cause::Broken(_) | Cause::Short), "{context}");
-                    }
-                    if sent < frames {
-                        assert!(matches!(told.done.unwrap().outcome, Outcome::Settled(_)), "{context}");
-                        break;
-                    }
-                    assert!(frames < 40, "{context}");
+async fn closed_at_every_frame(start: fn() -> Peer) {
+    let scripts = [
+        Script::whole().frames([30]),
+        Script::new(Response::sse([Sse::comment("a"), Sse::progress(1), Sse::charged()])),
+        Script::json().frames([40]),
+        Script::json().with_length().frames([40]),
+    ];
+    let mut seen = std::collections::BTreeSet::new();
+    for script in scripts {
+        for hangup in [Hangup::Fin, Hangup::Reset] {
+            for frames in 0.. {
+                let peer = start();
+                let sample = mcp_sse_tests::peer::Request::sample(METHOD, 1);
+                let rendered = script.render(&sample);
+                let answer_bytes = rendered.answer_delivered_at.unwrap() - rendered.head_len;
+                let scenario = peer.scenario([script.clone()]);
+                peer.cut_connections([Some((frames, hangup))]);
+                let client = client_of(&peer, &scenario);
+                let told = call_to_end(&client).await;
+                let log = peer.log();
+                let context = format!(
+                    "{hangup:?} after {frames} frames, {:?}: {:?} {:?}",
+                    log.connections[0].sent, told.events, told.result
+                );
+                let sent = log.connections[0].sent.len();
+                let first_ran = log.executions[0].len() - usize::from(peer.connections() == 2);
+                if delivered(&log, 0, answer_bytes) {
+                    assert_answered(&told, 1, &scenario);
+                } else if let Err(error) = &told.result {
+                    // Closed before anything of the request went out.
+                    assert_eq!((error.exposure(), first_ran), (Exposure::Unsent, 0), "{context}");
+                } else {
+                    let (cause, exposure) = reissue(&told);
+                    let reply = told.result.as_ref().unwrap();
+                    assert_eq!(reply.attempts, 2, "{context}");
+                    assert_eq!(scenario.executions(), 1 + first_ran, "{context}");
+                    assert!(exposure.may_have_run(), "{context}");
+                    let has_head = log.connections[0].sent.iter().any(|frame| frame.kind == FrameKind::Headers);
+                    let most = match (has_head, log.sent_data(0, 1)) {
+                        (false, _) => Exposure::Sent,
+                        (true, 0) => Exposure::Headed,
+                        (true, _) => Exposure::Streaming,
+                    };
+                    assert_eq!(exposure, most, "{context}");
+                    seen.insert(exposure);
+                    assert!(matches!(cause, Cause::Broken(_) | Cause::Short), "{context}");
                 }
+                if sent < frames {
+                    assert!(matches!(told.done.unwrap().outcome, Outcome::Settled(_)), "{context}");
+                    break;
+                }
+                assert!(frames < 40, "{context}");
             }
         }
-        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [Exposure::Sent, Exposure::Headed, Exposure::Streaming]);
-    });
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [Exposure::Sent, Exposure::Headed, Exposure::Streaming]);
+}
+
+#[test]
+fn e5_e9_connections_closed_at_every_frame() {
+    run(closed_at_every_frame(Peer::start));
+}
+
+#[test]
+fn e5_e9_connections_closed_at_every_frame_over_tls() {
+    run(closed_at_every_frame(Peer::start_tls));
 }
 
 /// A call that breaks touches no other on its connection.

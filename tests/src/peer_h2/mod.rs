@@ -1,7 +1,7 @@
 //! The scripted peer over HTTP/2: a real server on a loopback port, built on the `h2` crate, that does exactly what a script
 //! says, and sees every frame of either side.
 //!
-//! It speaks HTTP/2 with prior knowledge, without TLS. As the HTTP/1.1 peer, it runs a *counted* side effect for each JSON-RPC
+//! It speaks HTTP/2 with prior knowledge, or over TLS, where it agrees on nothing else. As the HTTP/1.1 peer, it runs a *counted* side effect for each JSON-RPC
 //! request before a frame is written back. Then it writes a scripted response up to any byte of its body, and ends the stream or
 //! the connection: END_STREAM, RST_STREAM of any reason, GOAWAY of any last stream, FIN, RST, silence. A connection can also be
 //! ended at any frame of its own, whatever the frame is.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
 
 use super::frame::Frames;
 use super::log::Journal;
@@ -30,12 +31,25 @@ pub(super) enum Order {
     Close(Hangup),
 }
 
+/// The client's side, plain or TLS.
+trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
+
+type Boxed = Box<dyn Socket>;
+
+/// What is wanted of a connection besides its frames.
+pub(super) struct Wanted {
+    pub(super) tls: Option<Arc<ServerConfig>>,
+    pub(super) cut: Option<(usize, Hangup)>,
+    pub(super) orders: mpsc::UnboundedReceiver<Order>,
+}
+
 /// Carries frames until the connection ends, and closes it.
 pub(super) async fn carry(
     tcp: TcpStream,
     pipe: DuplexStream,
-    orders: mpsc::UnboundedReceiver<Order>,
-    cut: Option<(usize, Hangup)>,
+    wanted: Wanted,
     journal: &Arc<Journal>,
     number: usize,
 ) -> io::Result<()> {
@@ -43,14 +57,19 @@ pub(super) async fn carry(
     let std_tcp = tcp.into_std()?;
     // A handle of the socket for its end; a reset goes out when the last handle is gone.
     let handle = std_tcp.try_clone()?;
-    let (tcp_in, tcp_out) = TcpStream::from_std(std_tcp)?.into_split();
+    let tcp = TcpStream::from_std(std_tcp)?;
+    let socket: Boxed = match wanted.tls {
+        Some(config) => Box::new(TlsAcceptor::from(config).accept(tcp).await?),
+        None => Box::new(tcp),
+    };
+    let (socket_in, socket_out) = tokio::io::split(socket);
     let (pipe_out, pipe_in) = tokio::io::split(pipe);
-    let reading = tokio::spawn(read(tcp_in, pipe_in, Arc::clone(journal), number));
-    let hangup = write(tcp_out, pipe_out, orders, cut, journal, number).await;
+    let reading = tokio::spawn(read(socket_in, pipe_in, Arc::clone(journal), number));
+    let (hangup, mut socket_out) = write(socket_out, pipe_out, wanted.orders, wanted.cut, journal, number).await;
     match hangup {
         Hangup::Fin => {
             // Fails only if the connection is gone already.
-            let _ = handle.shutdown(std::net::Shutdown::Write);
+            let _ = socket_out.shutdown().await;
             let _ = tokio::time::timeout(DRAIN, reading).await;
         }
         Hangup::Reset => {
@@ -61,6 +80,7 @@ pub(super) async fn carry(
             .await?;
             reading.abort();
             let _ = reading.await;
+            drop(socket_out);
             // Fails only if the connection is gone already.
             let _ = socket2::SockRef::from(&handle).set_linger(Some(Duration::ZERO));
             drop::<StdTcpStream>(handle);
@@ -71,13 +91,13 @@ pub(super) async fn carry(
 
 /// From h2 to the socket. Says how the connection is to be closed.
 async fn write(
-    mut tcp: OwnedWriteHalf,
+    mut socket: WriteHalf<Boxed>,
     mut pipe: ReadHalf<DuplexStream>,
     mut orders: mpsc::UnboundedReceiver<Order>,
     mut cut: Option<(usize, Hangup)>,
     journal: &Journal,
     number: usize,
-) -> Hangup {
+) -> (Hangup, WriteHalf<Boxed>) {
     let mut frames = Frames::default();
     let mut piece = vec![0; PIECE];
     let hangup = 'carrying: loop {
@@ -105,23 +125,21 @@ async fn write(
                 }
                 *left -= 1;
             }
-            if tcp.write_all(&bytes).await.is_err() {
+            if socket.write_all(&bytes).await.is_err() || socket.flush().await.is_err() {
                 break 'carrying Hangup::Fin;
             }
             journal.on_connection(number, |record| record.sent.push(frame));
         }
     };
-    // Dropped, it would send FIN, also where a reset is to go out.
-    tcp.forget();
-    hangup
+    (hangup, socket)
 }
 
 /// From the socket to h2, until the client closes.
-async fn read(mut tcp: OwnedReadHalf, mut pipe: WriteHalf<DuplexStream>, journal: Arc<Journal>, number: usize) {
+async fn read(mut socket: ReadHalf<Boxed>, mut pipe: WriteHalf<DuplexStream>, journal: Arc<Journal>, number: usize) {
     let mut frames = Frames::of_client();
     let mut piece = vec![0; PIECE];
     loop {
-        let close = match tcp.read(&mut piece).await {
+        let close = match socket.read(&mut piece).await {
             Ok(0) => ClientClose::Fin,
             Ok(count) => {
                 frames.push(&piece[..count]);

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ServerConfig;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
@@ -11,10 +12,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::log::{Journal, Log, StreamRecord};
-use super::pipe;
+use super::pipe::{self, Wanted};
 use super::script::{Hangup, Script};
 use super::stream::{self, Place};
-use crate::peer::Execution;
+use crate::peer::{Execution, Identity, identity};
 
 /// What h2 may hold before it has to wait for the socket.
 const PIPE_BYTES: usize = 64 << 10;
@@ -25,23 +26,44 @@ const STREAMS: u32 = 2000;
 pub struct Peer {
     journal: Arc<Journal>,
     address: SocketAddr,
+    identity: Option<Identity>,
     runtime: Option<Runtime>,
 }
 
 impl Peer {
-    /// A peer on 127.0.0.1.
-    ///
-    /// # Panics
-    /// If the system gives no port or no thread.
+    /// A plain peer on 127.0.0.1: prior knowledge.
     pub fn start() -> Self {
+        Self::start_as(None)
+    }
+
+    /// A TLS peer on 127.0.0.1, which agrees on HTTP/2 (ALPN) and on nothing else.
+    pub fn start_tls() -> Self {
+        let names = ["localhost", "127.0.0.1"].map(str::to_owned);
+        Self::start_as(Some(identity(&names)))
+    }
+
+    fn start_as(identity: Option<Identity>) -> Self {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("peer-h2").enable_all().build().expect("a runtime");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
         let address = listener.local_addr().expect("the port's number");
         listener.set_nonblocking(true).expect("a socket that does not block");
         let journal = Arc::new(Journal::default());
-        runtime.spawn(accept(listener, Arc::clone(&journal)));
-        Self { journal, address, runtime: Some(runtime) }
+        let tls = identity.as_ref().map(|identity| {
+            let mut config = ServerConfig::clone(&identity.config);
+            config.alpn_protocols = vec![b"h2".to_vec()];
+            Arc::new(config)
+        });
+        runtime.spawn(accept(listener, tls, Arc::clone(&journal)));
+        Self { journal, address, identity, runtime: Some(runtime) }
+    }
+
+    /// The certificate to trust, in PEM: the authority made for this peer alone.
+    ///
+    /// # Panics
+    /// If the peer speaks no TLS.
+    pub fn certificate_pem(&self) -> &str {
+        &self.identity.as_ref().expect("a peer with TLS").authority_pem
     }
 
     /// Where it listens.
@@ -53,7 +75,7 @@ impl Peer {
     /// are used, the last one meant for it repeats. Without one, the peer does what a sound server would.
     pub fn scenario(&self, scripts: impl IntoIterator<Item = Script>) -> Scenario {
         let number = self.journal.add_scenario(scripts.into_iter().collect());
-        Scenario { journal: Arc::clone(&self.journal), number, address: self.address }
+        Scenario { journal: Arc::clone(&self.journal), number, address: self.address, is_tls: self.identity.is_some() }
     }
 
     /// For the next connections, one each: after how many frames of the peer's own the connection is closed, in place of the next
@@ -87,27 +109,33 @@ impl Drop for Peer {
     }
 }
 
-async fn accept(listener: TcpListener, journal: Arc<Journal>) {
+async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, journal: Arc<Journal>) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a listener within the runtime");
     loop {
         // Fails when a client is gone before it was accepted.
         if let Ok((tcp, _)) = listener.accept().await {
             let (number, cut) = journal.add_connection();
-            let journal = Arc::clone(&journal);
+            let (journal, tls) = (Arc::clone(&journal), tls.clone());
             tokio::spawn(async move {
-                serve(tcp, &journal, number, cut).await;
+                serve(tcp, tls, cut, &journal, number).await;
                 journal.on_connection(number, |record| record.ended = true);
             });
         }
     }
 }
 
-async fn serve(tcp: TcpStream, journal: &Arc<Journal>, number: usize, cut: Option<(usize, Hangup)>) {
+async fn serve(
+    tcp: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
+    cut: Option<(usize, Hangup)>,
+    journal: &Arc<Journal>,
+    number: usize,
+) {
     let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-    let (orders, ordered) = mpsc::unbounded_channel();
-    let speaking = tokio::spawn(speak(ours, orders, Arc::clone(journal), number));
+    let (order, orders) = mpsc::unbounded_channel();
+    let speaking = tokio::spawn(speak(ours, order, Arc::clone(journal), number));
     // Fails only if the connection is gone already.
-    let _ = pipe::carry(tcp, theirs, ordered, cut, journal, number).await;
+    let _ = pipe::carry(tcp, theirs, Wanted { tls, cut, orders }, journal, number).await;
     // Its streams end with it.
     speaking.abort();
     let _ = speaking.await;
@@ -139,6 +167,7 @@ pub struct Scenario {
     journal: Arc<Journal>,
     number: usize,
     address: SocketAddr,
+    is_tls: bool,
 }
 
 impl Scenario {
@@ -149,7 +178,8 @@ impl Scenario {
 
     /// Its URL.
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.address, self.path())
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.address, self.path())
     }
 
     /// Adds scripts behind those it has.
