@@ -20,7 +20,7 @@ const DRAIN: Duration = Duration::from_millis(300);
 /// The deadline of calls whose answer never comes.
 const LOST_AT: Duration = Duration::from_millis(700);
 const PATIENCE: Duration = Duration::from_secs(30);
-const THREADS: usize = 24;
+const THREADS: usize = 32;
 
 fn blocking(target: &Target) -> Told {
     let client = mcp_sse_blocking::Client::builder(&target.url).drain_timeout(DRAIN).build().unwrap();
@@ -95,13 +95,13 @@ struct Scene {
     timeout: Duration,
 }
 
-/// Runs each scene by all three, each against a scenario of its own.
-fn compare(scenes: Vec<Scene>) {
+/// Runs each scene by all three, each against a scenario of its own. Says how often each of these words was told.
+fn compare<const N: usize>(scenes: &[Scene], words: [&str; N]) -> [usize; N] {
     let next = AtomicUsize::new(0);
     let runtime = tokio_client::runtime();
     let work = || {
         let peer = Peer::start();
-        let mut wrong = Vec::new();
+        let (mut wrong, mut told) = (Vec::new(), [0; N]);
         while let Some(scene) = scenes.get(next.fetch_add(1, Ordering::Relaxed)) {
             let play = |caller: &dyn Fn(&Target) -> Told| {
                 let scenario = peer.scenario(scene.scripts.clone());
@@ -111,6 +111,9 @@ fn compare(scenes: Vec<Scene>) {
                 story
             };
             let bare = play(&|target| bare_loop::call(target, &params(), DRAIN));
+            for (count, word) in told.iter_mut().zip(words) {
+                *count += bare.iter().filter(|line| line.contains(word)).count();
+            }
             let blocking = play(&blocking);
             let tokio = play(&|target| runtime.block_on(tokio_client::call_target(target, &params(), true, DRAIN)));
             if bare != blocking || bare != tokio {
@@ -118,17 +121,24 @@ fn compare(scenes: Vec<Scene>) {
                 wrong.push(format!("{name}:\n  bare     {bare:?}\n  blocking {blocking:?}\n  tokio    {tokio:?}"));
             }
         }
-        wrong
+        (wrong, told)
     };
-    let wrong: Vec<String> = thread::scope(|scope| {
+    let (mut wrong, mut told) = (Vec::new(), [0; N]);
+    thread::scope(|scope| {
         let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+        for worker in workers {
+            let (complaints, counts) = worker.join().unwrap();
+            wrong.extend(complaints);
+            told.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
     });
     let shown = wrong.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n");
     assert!(wrong.is_empty(), "{} of {} scenes are told differently:\n{shown}", wrong.len(), scenes.len());
+    println!("{} scenes, {words:?}: {told:?}", scenes.len());
+    told
 }
 
-/// The shapes of the matrix, every second place at which something begins or ends.
+/// The shapes of the matrix, at every so-many-th place next to which something begins or ends.
 fn broken(ending: &Ending, timeout: Duration, step: usize) -> Vec<Scene> {
     let mut scenes = Vec::new();
     for shape in shapes() {
@@ -145,22 +155,22 @@ fn broken(ending: &Ending, timeout: Duration, step: usize) -> Vec<Scene> {
 #[test]
 fn the_same_story_of_connections_closed() {
     let scenes = broken(&Ending::Fin, PATIENCE, 2);
-    assert!(scenes.len() > 600, "{}", scenes.len());
-    compare(scenes);
+    let told = compare(&scenes, ["Reissue", "settled", "salvaged", "notification", "2 executions"]);
+    assert!(scenes.len() > 600 && told.iter().all(|count| *count > 50), "{} scenes, {told:?}", scenes.len());
 }
 
 #[test]
 fn the_same_story_of_connections_reset() {
     let scenes = broken(&Ending::Reset, PATIENCE, 3);
-    assert!(scenes.len() > 400, "{}", scenes.len());
-    compare(scenes);
+    let told = compare(&scenes, ["Reissue", "settled", "salvaged", "notification", "2 executions"]);
+    assert!(scenes.len() > 400 && told.iter().all(|count| *count > 50), "{} scenes, {told:?}", scenes.len());
 }
 
 #[test]
 fn the_same_story_of_silence() {
-    let scenes = broken(&Ending::Stall, LOST_AT, 7);
-    assert!(scenes.len() > 170, "{}", scenes.len());
-    compare(scenes);
+    let scenes = broken(&Ending::Stall, LOST_AT, 11);
+    let told = compare(&scenes, ["Timeout", "settled", "salvaged", "1 executions"]);
+    assert!(scenes.len() > 150 && told.iter().all(|count| *count > 5), "{} scenes, {told:?}", scenes.len());
 }
 
 #[test]
@@ -200,5 +210,7 @@ fn the_same_story_of_answers_whole_and_wrong() {
         let script = Script::whole().cut(at, Ending::Reset);
         scenes.push(Scene { name: format!("lost twice at {at:?}"), scripts: vec![script], timeout: PATIENCE });
     }
-    compare(scenes);
+    let count = scenes.len();
+    let [failures] = compare(&scenes, ["attempts, headed, false"]);
+    assert!(count > 20 && failures > 2, "{count} scenes, {failures}");
 }
