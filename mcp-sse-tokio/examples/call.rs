@@ -50,15 +50,20 @@ impl Adapter for Tokio {
         self.runtime.block_on(async {
             let mut answered = None;
             while let Some(update) = updates.next().await {
-                match update? {
-                    Update::Event(event) => {
-                        if on_event(event).is_break() {
-                            break;
-                        }
+                let flow = match update? {
+                    Update::Event(event) => on_event(event),
+                    Update::Reply(reply) => {
+                        answered = Some((reply, None));
+                        ControlFlow::Continue(())
                     }
-                    Update::Reply(reply) => answered = Some((reply, None)),
-                    Update::Done(done) => answered = answered.map(|(reply, _)| (reply, Some(done))),
-                    _ => {}
+                    Update::Done(done) => {
+                        answered = answered.map(|(reply, _)| (reply, Some(done)));
+                        ControlFlow::Continue(())
+                    }
+                    _ => ControlFlow::Continue(()),
+                };
+                if flow.is_break() {
+                    break;
                 }
             }
             // Without an answer it was stopped, which nobody asks about.

@@ -25,7 +25,7 @@ use crate::client::Inner;
 use crate::clock::Clock;
 use crate::connect::Connected;
 use crate::io::Meter;
-use crate::link::Link;
+use crate::link::{Http1, Link};
 use crate::pool::Pool;
 use crate::reader::{self, Piece, Reader};
 use crate::request::{self, Progress, RequestBody};
@@ -214,8 +214,10 @@ fn is_usable(link: &mut Link) -> bool {
     match link {
         Link::Http1(link) => {
             let mut cx = Context::from_waker(Waker::noop());
-            link.connection.as_mut().is_some_and(|connection| Pin::new(connection).poll(&mut cx).is_pending())
-                && link.sender.is_ready()
+            let Http1 { connection: Some(connection), sender, meter } = &mut **link else {
+                return false;
+            };
+            meter.at_once(|| Pin::new(connection).poll(&mut cx).is_pending()) && sender.is_ready()
         }
         Link::Http2(link) => !link.sender.is_closed(),
     }

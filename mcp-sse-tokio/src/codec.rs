@@ -93,3 +93,30 @@ impl Decoder for SseCodec {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d8_d9_every_cutting_gives_the_same_events_and_the_end_is_as_asked() -> Result<(), Box<dyn std::error::Error>> {
+        let bytes = b"data: 1\n\ndata: 2\n\ndata: last";
+        for (finish, expected) in [(Finish::Strict, &["1", "2"][..]), (Finish::Flush, &["1", "2", "last"])] {
+            for size in 1..=bytes.len() {
+                let mut codec = SseCodec::new().with_finish(finish);
+                let (mut buffer, mut data) = (BytesMut::new(), Vec::new());
+                for chunk in bytes.chunks(size) {
+                    buffer.extend_from_slice(chunk);
+                    while let Some(item) = codec.decode(&mut buffer)? {
+                        data.push(item?.data);
+                    }
+                }
+                while let Some(item) = codec.decode_eof(&mut buffer)? {
+                    data.push(item?.data);
+                }
+                assert_eq!(data, expected, "pieces of {size}");
+            }
+        }
+        Ok(())
+    }
+}

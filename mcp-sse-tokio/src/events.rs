@@ -100,3 +100,47 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    struct Chunks(VecDeque<Result<Vec<u8>, &'static str>>);
+
+    impl Stream for Chunks {
+        type Item = Result<Vec<u8>, &'static str>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            Poll::Ready(self.0.pop_front())
+        }
+    }
+
+    fn all(chunks: impl IntoIterator<Item = Result<Vec<u8>, &'static str>>, finish: Finish) -> Vec<String> {
+        let mut events = EventStream::new(Chunks(chunks.into_iter().collect())).with_finish(finish);
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let mut told = Vec::new();
+        while let Poll::Ready(Some(item)) = Pin::new(&mut events).poll_next(&mut cx) {
+            told.push(item.map_or_else(|error| error.to_string(), |event| format!("{}={}", event.kind, event.data)));
+        }
+        told
+    }
+
+    const BYTES: &[u8] = b"data: 1\r\n\r\nevent: x\ndata: 2\ndata: 3\n\ndata: last";
+
+    #[test]
+    fn d9_every_cutting_gives_the_same_events() {
+        for size in 1..=BYTES.len() {
+            let chunks = || BYTES.chunks(size).map(|chunk| Ok(chunk.to_vec()));
+            assert_eq!(all(chunks(), Finish::Strict), ["message=1", "x=2\n3"], "{size}");
+            assert_eq!(all(chunks(), Finish::Flush), ["message=1", "x=2\n3", "message=last"], "{size}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_source_is_the_last_item() {
+        let chunks = [Ok(BYTES.to_vec()), Err("cut"), Ok(BYTES.to_vec())];
+        assert_eq!(all(chunks, Finish::Flush), ["message=1", "x=2\n3", "the stream of chunks failed: cut"]);
+    }
+}

@@ -10,12 +10,13 @@
 //! on a fresh connection nothing is read before something of the request was written: the server may speak
 //! early, and hyper would take it for noise on an idle connection.
 
-use std::io::{self, ErrorKind, IoSlice, Read};
+use std::io::{self, ErrorKind, Read};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sse_core::exchange::BreakKind;
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
@@ -42,6 +43,8 @@ pub(crate) struct Facts {
     is_withheld: bool,
     /// Who waits for that.
     reader: Option<Waker>,
+    /// Whether the socket is asked itself, and not only the reactor.
+    looks_now: bool,
 }
 
 impl Facts {
@@ -67,6 +70,14 @@ impl Meter {
         (facts.written, facts.taken, facts.is_sent) = (0, 0, false);
         facts.request = Some(request);
         facts.walk = Walk::default();
+    }
+
+    /// Lets `look` read what is there at this moment, whether the reactor has heard of it or not.
+    pub(crate) fn at_once<T>(&self, look: impl FnOnce() -> T) -> T {
+        self.facts().looks_now = true;
+        let seen = look();
+        self.facts().looks_now = false;
+        seen
     }
 
     /// How the connection ended; that it is closed, if it did not tell.
@@ -236,23 +247,6 @@ impl AsyncWrite for Io {
         self.shown(result)
     }
 
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let result = match &mut self.transport {
-            Transport::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
-            Transport::Tls(tls) => Pin::new(&mut tls.stream).poll_write_vectored(cx, slices),
-        };
-        self.note_taken(&result);
-        self.shown(result)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
     /// hyper flushes only when it has given all that it holds, so a flush that is done after the request's
     /// last bytes were taken from us means that all of it was given to the network.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -277,7 +271,16 @@ impl AsyncWrite for Io {
 
 impl AsyncRead for Socket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_read(cx, buffer)
+        let result = Pin::new(&mut self.socket).poll_read(cx, buffer);
+        if result.is_ready() || !self.meter.facts().looks_now {
+            return result;
+        }
+        match (&*SockRef::from(&self.socket)).read(buffer.initialize_unfilled()) {
+            Ok(bytes) => buffer.advance(bytes),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
+            Err(error) => return Poll::Ready(Err(error)),
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -286,20 +289,6 @@ impl AsyncWrite for Socket {
         let result = Pin::new(&mut self.socket).poll_write(cx, bytes);
         self.note_written(&result);
         result
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
-        self.note_written(&result);
-        result
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
