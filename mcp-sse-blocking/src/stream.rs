@@ -187,7 +187,8 @@ impl Tls {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Some(Tls { session, .. }) = self.tls.as_deref_mut() {
+        // What is still pending of a request that was given up must not go out, or it would be whole over there.
+        if let Some(Tls { session, .. }) = self.tls.as_deref_mut().filter(|tls| !tls.session.wants_write()) {
             session.send_close_notify();
             if prepare(&self.socket, Wait::No).is_ok() {
                 // A peer that does not listen any more needs no farewell.

@@ -1,5 +1,6 @@
 //! Shared test tools.
 
+pub mod bare_loop;
 pub mod blocking;
 pub mod call_program;
 pub mod chunking;
@@ -8,4 +9,6 @@ pub mod loop_driver;
 pub mod matrix;
 pub mod oracle;
 pub mod peer;
+pub mod peer_h2;
 pub mod story;
+pub mod tokio_client;

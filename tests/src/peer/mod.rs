@@ -49,3 +49,5 @@ pub use response::{Chunked, Framing, LineEnd, Response, Sse};
 pub use script::{At, Ending, Gate, OnConnection, Script};
 pub use server::{Peer, PeerBuilder, Scenario};
 pub use text::Text;
+pub(crate) use tls::{Identity, identity};
+pub(crate) use wire::await_delivery;

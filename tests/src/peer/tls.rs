@@ -11,14 +11,14 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-pub(super) struct Identity {
-    pub(super) config: Arc<ServerConfig>,
+pub(crate) struct Identity {
+    pub(crate) config: Arc<ServerConfig>,
     /// The authority's certificate, in PEM.
-    pub(super) authority_pem: String,
+    pub(crate) authority_pem: String,
 }
 
 /// A fresh identity for these DNS names and addresses.
-pub(super) fn identity(names: &[String]) -> Identity {
+pub(crate) fn identity(names: &[String]) -> Identity {
     let authority = authority().expect("the authority's certificate");
     let (leaf, key) = leaf(names, &authority).expect("the leaf certificate");
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -162,25 +162,25 @@ impl Wire {
 
     /// Sends RST when the last handle of the socket goes, with this value; all bytes written have been delivered by then.
     pub(super) fn reset(self) {
-        self.await_delivery();
+        await_delivery(&self.tcp, &self.stop);
         // Fails only if the connection is gone already.
         let _ = SockRef::from(&*self.tcp).set_linger(Some(Duration::ZERO));
     }
+}
 
-    /// A reset throws away what the sender still holds, so it waits until the receiver has acknowledged all, or until all is sent
-    /// and an acknowledgement must be merely delayed. What the receiver's queue holds stays readable after the reset.
-    fn await_delivery(&self) {
-        let start = Instant::now();
-        while start.elapsed() < DELIVERY_BOUND && !self.stopping() {
-            let Some(queue) = send_queue(&self.tcp) else {
-                // No way to ask on this system.
-                return thread::sleep(ACK_BOUND);
-            };
-            if queue.unacknowledged == 0 || (queue.unsent == 0 && start.elapsed() > ACK_BOUND) {
-                return;
-            }
-            thread::sleep(Duration::from_micros(100));
+/// A reset throws away what the sender still holds, so it waits until the receiver has acknowledged all, or until all is sent
+/// and an acknowledgement must be merely delayed. What the receiver's queue holds stays readable after the reset.
+pub(crate) fn await_delivery(tcp: &TcpStream, stop: &AtomicBool) {
+    let start = Instant::now();
+    while start.elapsed() < DELIVERY_BOUND && !stop.load(Ordering::Acquire) {
+        let Some(queue) = send_queue(tcp) else {
+            // No way to ask on this system.
+            return thread::sleep(ACK_BOUND);
+        };
+        if queue.unacknowledged == 0 || (queue.unsent == 0 && start.elapsed() > ACK_BOUND) {
+            return;
         }
+        thread::sleep(Duration::from_micros(100));
     }
 }
 

@@ -1,0 +1,92 @@
+//! The `call` program over the tokio client: one call, a batch of calls, or the demonstration.
+//!
+//! `cargo run --release -p mcp-sse-tokio --example call -- --help` tells the options. What the program prints
+//! is the same for every adapter; here is only what this one does.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use mcp_sse_tests::call_program::{self, Adapter, Job, Settings, Trouble};
+use mcp_sse_tokio::{CallError, CallEvent, Client, Done, Reply, Update};
+use serde_json::value::RawValue;
+use tokio::runtime::{Builder, Runtime};
+
+fn main() -> ExitCode {
+    // A thread of its own drains answered streams while the program waits for its next line.
+    match Builder::new_multi_thread().worker_threads(1).enable_all().build() {
+        Ok(runtime) => call_program::main(&Tokio { runtime, clients: RefCell::default() }),
+        Err(error) => {
+            eprintln!("call: no runtime: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A client for each URL, so that a batch uses its connections again.
+struct Tokio {
+    runtime: Runtime,
+    clients: RefCell<HashMap<String, Client>>,
+}
+
+impl Adapter for Tokio {
+    fn call(
+        &self,
+        job: &Job,
+        settings: &Settings,
+        to_end: bool,
+        on_event: &mut dyn FnMut(CallEvent) -> ControlFlow<()>,
+    ) -> Result<(Reply, Option<Done>), Trouble> {
+        let client = self.client(&job.url, settings).map_err(Trouble::Usage)?;
+        // The text was checked when the options were read; it is sent as it was written.
+        let params = job.params.clone().map(RawValue::from_string).transpose();
+        let params = params.map_err(|error| Trouble::Usage(error.to_string()))?;
+        let mut updates = client.call_with(&job.method, &params, &settings.options(job));
+        if to_end {
+            updates = updates.until_end();
+        }
+        self.runtime.block_on(async {
+            let mut answered = None;
+            while let Some(update) = updates.next().await {
+                let flow = match update? {
+                    Update::Event(event) => on_event(event),
+                    Update::Reply(reply) => {
+                        answered = Some((reply, None));
+                        ControlFlow::Continue(())
+                    }
+                    Update::Done(done) => {
+                        answered = answered.map(|(reply, _)| (reply, Some(done)));
+                        ControlFlow::Continue(())
+                    }
+                    _ => ControlFlow::Continue(()),
+                };
+                if flow.is_break() {
+                    break;
+                }
+            }
+            // Without an answer it was stopped, which nobody asks about.
+            answered.ok_or(Trouble::Call(CallError::Params))
+        })
+    }
+}
+
+impl Tokio {
+    fn client(&self, url: &str, settings: &Settings) -> Result<Client, String> {
+        if let Some(client) = self.clients.borrow().get(url) {
+            return Ok(client.clone());
+        }
+        let mut builder = Client::builder(url).config(settings.config()?);
+        if let Some(file) = &settings.cacert {
+            let pem = fs::read(file).map_err(|error| format!("--cacert {}: {error}", file.display()))?;
+            builder = builder.trust_pem(&pem);
+        }
+        if let Some(drain) = settings.drain {
+            builder = builder.drain_timeout(drain);
+        }
+        let client = builder.build().map_err(|error| format!("URL: {error}"))?;
+        self.clients.borrow_mut().insert(url.to_owned(), client.clone());
+        Ok(client)
+    }
+}

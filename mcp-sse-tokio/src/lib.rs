@@ -1,0 +1,42 @@
+//! An async MCP client over Server-Sent Events: tokio, hyper (HTTP/1.1 and HTTP/2), rustls, and the decisions
+//! of [`mcp_sse_core`].
+//!
+//! | You have | Use |
+//! |---|---|
+//! | a URL, and calls to make | [`Client`] |
+//! | an HTTP stack of your own, and its responses | [`body::ExchangeStream`] |
+//! | an event stream's bytes | [`events::EventStream`], or `codec::SseCodec` (feature `codec`) |
+//!
+//! # Features
+//!
+//! - `gzip` (default): inflates gzip and deflate bodies, and offers to.
+//! - `codec`: the decoder as a `tokio_util` codec.
+//! - `tracing`: a span per call and attempt, an event per outcome; sizes and positions only.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod attempt;
+pub mod body;
+mod builder;
+mod chunks;
+mod client;
+mod clock;
+#[cfg(feature = "codec")]
+pub mod codec;
+mod connect;
+mod drive;
+pub mod events;
+mod io;
+mod link;
+mod pool;
+mod reader;
+mod request;
+mod trace;
+mod updates;
+
+pub use builder::{BuildError, ClientBuilder};
+pub use client::Client;
+pub use clock::Clock;
+pub use mcp_sse_core as core;
+pub use mcp_sse_core::client::{Backoff, CallError, CallEvent, CallOptions, ClientConfig, Done, ReissuePolicy, Reply};
+pub use updates::{CallFuture, CallStream, Update};
