@@ -14,7 +14,7 @@
 //! | an event stream's bytes | [`sse::SseDecoder`] |
 //! | one HTTP response to a JSON-RPC request | [`exchange::Exchange`] |
 //! | an HTTP stack of your own, and calls to make | [`client::Client`], and the loop below |
-//! | a program to write | the crate `mcp-sse-blocking` |
+//! | a program to write | the crates `mcp-sse-blocking` and `mcp-sse-tokio` |
 //!
 //! # The loop
 //!
