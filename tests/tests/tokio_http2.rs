@@ -6,7 +6,9 @@ use mcp_sse_core::exchange::{BreakKind, Cause, Damage, Exposure, FailureKind};
 use mcp_sse_tests::matrix::{METHOD, Told};
 use mcp_sse_tests::peer::{At, Mark, Response, Sse, Text};
 use mcp_sse_tests::peer_h2::{Ending, FrameKind, Gate, Hangup, LastStream, Log, Peer, Reason, Scenario, Script};
-use mcp_sse_tests::tokio_client::{BOUND, builder, call, charge, client_h2, execution, run, told, unsent, within};
+use mcp_sse_tests::tokio_client::{
+    BOUND, SHORT, builder, call, charge, client_h2, execution, run, told, unsent, within,
+};
 use mcp_sse_tokio::Client;
 
 const REASONS: [Reason; 4] = [Reason::NO_ERROR, Reason::CANCEL, Reason::INTERNAL_ERROR, Reason::REFUSED_STREAM];
@@ -468,5 +470,37 @@ fn fifty_calls_at_once_share_one_connection() {
         assert_eq!((peer.connections(), scenario.executions()), (1, 50));
         drop(client);
         assert!(peer.wait_for(|log| log.connections[0].client_close.is_some(), BOUND), "the last handle closes it");
+    });
+}
+
+/// A call that waits for its turn, since the peer allows no more streams at once, has its deadline like any other; one that is
+/// said to be unsent never runs.
+#[test]
+fn e11_calls_that_wait_for_a_stream() {
+    run(async {
+        let peer = Peer::start_with_streams(1);
+        let gate = Gate::new();
+        let scenario = peer.scenario([Script::whole().wait_at(At::byte(0), &gate), Script::whole()]);
+        let client = client_h2(&scenario.url());
+        // The client knows the limit once it has read the peer's settings.
+        client.notify("notifications/x", &()).await.unwrap();
+        let first = tokio::spawn(client.call(METHOD, &charge(0)));
+        assert!(peer.wait_for(|log| log.executions[0].len() == 1, BOUND));
+        let waiting: Vec<_> = (1..=3)
+            .map(|number| tokio::spawn(client.call_with(METHOD, &charge(number), &within(SHORT)).reply()))
+            .collect();
+        for call in waiting {
+            let error = call.await.unwrap().unwrap_err();
+            assert_eq!((error.kind(), error.attempts()), ("timeout", 1));
+            // hyper takes one request more than there are streams; nobody can tell it from one that was sent.
+            assert!([Exposure::Unsent, Exposure::Sent].contains(&error.exposure()), "{}", error.exposure());
+        }
+        gate.open();
+        assert_eq!(first.await.unwrap().unwrap().attempts, 1);
+        let reply = client.call(METHOD, &charge(4)).await.unwrap();
+        assert_eq!((reply.attempts, execution(&reply)), (1, 2));
+        assert_eq!(peer.connections(), 1);
+        let ran: Vec<_> = scenario.executed().iter().map(|run| run.params["arguments"]["n"].clone()).collect();
+        assert_eq!(ran, [0, 4], "what had timed out was not begun with any more");
     });
 }

@@ -205,7 +205,7 @@ fn a_thousand_calls_over_http1() {
 }
 
 #[test]
-fn a_thousand_calls_over_one_http2_connection() {
+fn a_thousand_calls_over_http2() {
     run_alone(async {
         let plans = plans(true);
         let mut scripts = Vec::new();

@@ -33,16 +33,21 @@ pub struct Peer {
 impl Peer {
     /// A plain peer on 127.0.0.1: prior knowledge.
     pub fn start() -> Self {
-        Self::start_as(None)
+        Self::start_as(None, STREAMS)
+    }
+
+    /// A plain peer that lets a client have so many streams open at once on one connection.
+    pub fn start_with_streams(most: u32) -> Self {
+        Self::start_as(None, most)
     }
 
     /// A TLS peer on 127.0.0.1, which agrees on HTTP/2 (ALPN) and on nothing else.
     pub fn start_tls() -> Self {
         let names = ["localhost", "127.0.0.1"].map(str::to_owned);
-        Self::start_as(Some(identity(&names)))
+        Self::start_as(Some(identity(&names)), STREAMS)
     }
 
-    fn start_as(identity: Option<Identity>) -> Self {
+    fn start_as(identity: Option<Identity>, streams: u32) -> Self {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("peer-h2").enable_all().build().expect("a runtime");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
@@ -54,7 +59,7 @@ impl Peer {
             config.alpn_protocols = vec![b"h2".to_vec()];
             Arc::new(config)
         });
-        runtime.spawn(accept(listener, tls, Arc::clone(&journal)));
+        runtime.spawn(accept(listener, tls, streams, Arc::clone(&journal)));
         Self { journal, address, identity, runtime: Some(runtime) }
     }
 
@@ -109,7 +114,7 @@ impl Drop for Peer {
     }
 }
 
-async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, journal: Arc<Journal>) {
+async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, streams: u32, journal: Arc<Journal>) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a listener within the runtime");
     loop {
         // Fails when a client is gone before it was accepted.
@@ -117,7 +122,7 @@ async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, journal: 
             let (number, cut) = journal.add_connection();
             let (journal, tls) = (Arc::clone(&journal), tls.clone());
             tokio::spawn(async move {
-                serve(tcp, tls, cut, &journal, number).await;
+                serve(tcp, (tls, streams, cut), &journal, number).await;
                 journal.on_connection(number, |record| record.ended = true);
             });
         }
@@ -126,14 +131,13 @@ async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, journal: 
 
 async fn serve(
     tcp: TcpStream,
-    tls: Option<Arc<ServerConfig>>,
-    cut: Option<(usize, Hangup)>,
+    (tls, streams, cut): (Option<Arc<ServerConfig>>, u32, Option<(usize, Hangup)>),
     journal: &Arc<Journal>,
     number: usize,
 ) {
     let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
     let (order, orders) = mpsc::unbounded_channel();
-    let speaking = tokio::spawn(speak(ours, order, Arc::clone(journal), number));
+    let speaking = tokio::spawn(speak(ours, streams, order, Arc::clone(journal), number));
     // Fails only if the connection is gone already.
     let _ = pipe::carry(tcp, theirs, Wanted { tls, cut, orders }, journal, number).await;
     // Its streams end with it.
@@ -144,20 +148,21 @@ async fn serve(
 /// Speaks HTTP/2 through the pipe.
 async fn speak(
     pipe: tokio::io::DuplexStream,
+    streams: u32,
     orders: mpsc::UnboundedSender<pipe::Order>,
     journal: Arc<Journal>,
     number: usize,
 ) {
     let mut builder = h2::server::Builder::new();
-    builder.max_concurrent_streams(STREAMS).initial_window_size(1 << 20).initial_connection_window_size(4 << 20);
+    builder.max_concurrent_streams(streams).initial_window_size(1 << 20).initial_connection_window_size(4 << 20);
     let Ok(mut connection) = builder.handshake(pipe).await else {
         return;
     };
-    let mut streams = JoinSet::new();
+    let mut serving = JoinSet::new();
     while let Some(Ok((request, respond))) = connection.accept().await {
         let place = Place { journal: Arc::clone(&journal), connection: number, orders: orders.clone() };
-        streams.spawn(stream::serve(place, request, respond));
-        while streams.try_join_next().is_some() {}
+        serving.spawn(stream::serve(place, request, respond));
+        while serving.try_join_next().is_some() {}
     }
 }
 
