@@ -62,6 +62,8 @@ struct Carrying {
     /// When the request was given to hyper.
     begun_at: Timestamp,
     response: Option<Sending>,
+    /// HTTP/2: that hyper takes no more requests.
+    ended: Option<Boxed<()>>,
     reader: Option<Reader<Incoming>>,
 }
 
@@ -147,12 +149,12 @@ impl Attempt {
             self.stage = Stage::Over;
             return exchange.on_broken(BreakKind::Io, clock.now());
         };
-        let response: Sending = match &mut link {
+        let (response, ended): (Sending, Option<Boxed<()>>) = match &mut link {
             Link::Http1(link) => {
                 link.meter.begin(Arc::clone(&progress), is_fresh);
-                Box::pin(link.sender.try_send_request(request))
+                (Box::pin(link.sender.try_send_request(request)), None)
             }
-            Link::Http2(link) => Box::pin(link.sender.try_send_request(request)),
+            Link::Http2(link) => (Box::pin(link.sender.try_send_request(request)), Some(Box::pin(link.ended()))),
         };
         self.stage = Stage::Carrying(Box::new(Carrying {
             link,
@@ -161,6 +163,7 @@ impl Attempt {
             is_sent: false,
             begun_at: clock.now(),
             response: Some(response),
+            ended,
             reader: None,
         }));
         Ok(())
@@ -237,7 +240,18 @@ impl Carrying {
         }
         self.tell_written(exchange, before)?;
         if let Some(response) = &mut self.response {
-            let response = ready!(response.as_mut().poll(cx));
+            let Poll::Ready(response) = response.as_mut().poll(cx) else {
+                // A request that is given to hyper in the very moment in which it ends can be lost within: no answer, no
+                // error.
+                if self.ended.as_mut().is_some_and(|ended| ended.as_mut().poll(cx).is_ready()) {
+                    self.ended = None;
+                    if self.progress.withdraw() {
+                        self.response = None;
+                        return Poll::Ready(exchange.on_broken(BreakKind::Closed, clock.now()));
+                    }
+                }
+                return Poll::Pending;
+            };
             self.response = None;
             return Poll::Ready(match response {
                 Ok(response) => self.on_response(response, exchange, clock),
@@ -268,10 +282,11 @@ impl Carrying {
         Ok(())
     }
 
-    /// HTTP/2: that hyper has taken the request. It does so in a task of its own, which wakes nobody, so this is asked
-    /// for when it matters, and told under the time at which the request was given to it.
+    /// HTTP/2: whether hyper has taken the request. It does so in a task of its own, which wakes nobody, so this is asked
+    /// for at the end, and told under the time at which the request was given to it. One that was not taken by then
+    /// never will be.
     fn tell_sent(&mut self, exchange: &mut Exchange) -> Result<(), Misuse> {
-        if matches!(self.link, Link::Http2(_)) && !self.is_sent && self.progress.is_any_taken() {
+        if matches!(self.link, Link::Http2(_)) && !self.is_sent && !self.progress.withdraw() {
             self.is_sent = true;
             return exchange.on_sent(self.begun_at);
         }
@@ -284,7 +299,10 @@ impl Carrying {
         exchange: &mut Exchange,
         clock: Clock,
     ) -> Result<(), Misuse> {
-        self.tell_sent(exchange)?;
+        // A response may come before the request was taken: its head says enough.
+        if self.progress.is_any_taken() {
+            self.tell_sent(exchange)?;
+        }
         let (parts, body) = response.into_parts();
         if parts.status.is_informational() {
             // 101: nobody asked for another protocol.

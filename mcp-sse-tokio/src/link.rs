@@ -4,9 +4,12 @@
 //! call that uses it and is closed by dropping it; an HTTP/2 connection is shared, and driven by a task that
 //! ends when the last handle and the last stream are gone.
 
+use std::future::Future;
+
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcp_sse_core::exchange::BreakKind;
+use tokio::sync::watch;
 
 use crate::io::{Io, Meter};
 use crate::request::RequestBody;
@@ -43,6 +46,16 @@ pub(crate) struct Http1 {
 pub(crate) struct Http2 {
     pub(crate) sender: http2::SendRequest<RequestBody>,
     pub(crate) meter: Meter,
+    /// Fails once hyper takes no more requests.
+    taking: watch::Receiver<()>,
+}
+
+impl Http2 {
+    /// Ready once hyper takes no more requests. Those that it has taken may still be answered.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut taking = self.taking.clone();
+        async move { while taking.changed().await.is_ok() {} }
+    }
 }
 
 impl Link {
@@ -57,9 +70,13 @@ impl Link {
                 .handshake(io)
                 .await;
             let (sender, connection) = made.map_err(|_| meter.end())?;
+            let (takes, taking) = watch::channel(());
             // What it ends with is told to its streams.
-            tokio::spawn(async move { drop(connection.await) });
-            Ok(Self::Http2(Http2 { sender, meter }))
+            tokio::spawn(async move {
+                drop(connection.await);
+                drop(takes);
+            });
+            Ok(Self::Http2(Http2 { sender, meter, taking }))
         } else {
             let made = http1::Builder::new()
                 .max_buf_size(max_head_bytes.saturating_add(1).max(MIN_BUFFER_BYTES))

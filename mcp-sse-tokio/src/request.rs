@@ -3,10 +3,9 @@
 //! Facts reported: that hyper took any of the body, and that it took all of it. Steps carried out: the head of
 //! `Step::Send`, for the version of HTTP that the connection speaks.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -19,20 +18,43 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// How much of a request's body hyper took.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
-    any: AtomicBool,
-    all: AtomicBool,
-}
+pub(crate) struct Progress(AtomicU8);
+
+/// Nothing was taken.
+const NONE: u8 = 0;
+/// Some was taken.
+const ANY: u8 = 1;
+/// All was taken.
+const ALL: u8 = 2;
+/// Nothing was taken, and nothing will be.
+const WITHDRAWN: u8 = 3;
 
 impl Progress {
     pub(crate) fn is_any_taken(&self) -> bool {
-        self.any.load(Ordering::Acquire)
+        matches!(self.0.load(Ordering::Acquire), ANY | ALL)
     }
 
     pub(crate) fn is_all_taken(&self) -> bool {
-        self.all.load(Ordering::Acquire)
+        self.0.load(Ordering::Acquire) == ALL
+    }
+
+    /// Makes sure that nothing more is taken, if nothing was; false if it was. A request may wait within hyper for a
+    /// stream, and hyper sends it even when nobody waits for the response any more: without its body it is none.
+    pub(crate) fn withdraw(&self) -> bool {
+        let taken = self.0.compare_exchange(NONE, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
+        taken.is_ok() || taken == Err(WITHDRAWN)
+    }
+
+    /// Notes that some is taken; false if it was withdrawn.
+    fn take(&self) -> bool {
+        self.0.compare_exchange(NONE, ANY, Ordering::AcqRel, Ordering::Acquire) != Err(WITHDRAWN)
     }
 }
+
+/// The caller has withdrawn the request before any of its body was taken.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the request was withdrawn")]
+pub(crate) struct Withdrawn;
 
 /// The body of a request.
 #[derive(Debug)]
@@ -43,14 +65,16 @@ pub(crate) struct RequestBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Withdrawn;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Withdrawn>>> {
+        if !self.progress.take() {
+            return Poll::Ready(Some(Err(Withdrawn)));
+        }
         let bytes = self.rest.len().min(PIECE_BYTES);
         let piece = self.rest.split_to(bytes);
-        self.progress.any.store(true, Ordering::Release);
         if self.rest.is_empty() {
-            self.progress.all.store(true, Ordering::Release);
+            self.progress.0.store(ALL, Ordering::Release);
         }
         Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
     }

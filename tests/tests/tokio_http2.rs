@@ -33,7 +33,8 @@ fn reissue(told: &Told) -> (Cause, Exposure) {
 
 /// Checks that the call was answered by this execution, in as many attempts.
 fn assert_answered(told: &Told, attempts: u32, scenario: &Scenario) {
-    let reply = told.result.as_ref().unwrap_or_else(|error| panic!("{error}"));
+    let seen = || scenario.log().connections;
+    let reply = told.result.as_ref().unwrap_or_else(|error| panic!("{error}, {:?}, {:#?}", told.events, seen()));
     assert_eq!((reply.attempts, execution(reply)), (attempts, u64::from(attempts)));
     assert_eq!(scenario.executions(), attempts as usize);
     let ids: std::collections::BTreeSet<String> = scenario.executed().iter().map(|run| run.id.to_string()).collect();
@@ -489,18 +490,25 @@ fn e11_calls_that_wait_for_a_stream() {
         let waiting: Vec<_> = (1..=3)
             .map(|number| tokio::spawn(client.call_with(METHOD, &charge(number), &within(SHORT)).reply()))
             .collect();
-        for call in waiting {
+        let mut unsent = Vec::new();
+        for (number, call) in (1..).zip(waiting) {
             let error = call.await.unwrap().unwrap_err();
             assert_eq!((error.kind(), error.attempts()), ("timeout", 1));
-            // hyper takes one request more than there are streams; nobody can tell it from one that was sent.
-            assert!([Exposure::Unsent, Exposure::Sent].contains(&error.exposure()), "{}", error.exposure());
+            match error.exposure() {
+                Exposure::Unsent => unsent.push(number),
+                exposure => assert_eq!(exposure, Exposure::Sent),
+            }
         }
+        // hyper takes one request more than there are streams, and may have taken its body too: then it sends it once there is
+        // room, although nobody waits for it any more.
+        assert!(unsent.len() >= 2, "{unsent:?}");
         gate.open();
         assert_eq!(first.await.unwrap().unwrap().attempts, 1);
-        let reply = client.call(METHOD, &charge(4)).await.unwrap();
-        assert_eq!((reply.attempts, execution(&reply)), (1, 2));
+        assert_eq!(client.call(METHOD, &charge(4)).await.unwrap().attempts, 1);
         assert_eq!(peer.connections(), 1);
-        let ran: Vec<_> = scenario.executed().iter().map(|run| run.params["arguments"]["n"].clone()).collect();
-        assert_eq!(ran, [0, 4], "what had timed out was not begun with any more");
+        let ran = scenario.executed();
+        let ran = |number: u64| ran.iter().filter(|run| run.params["arguments"]["n"] == number).count();
+        assert_eq!((ran(0), ran(4)), (1, 1));
+        assert!(unsent.iter().all(|number| ran(*number) == 0), "{unsent:?} did not run");
     });
 }

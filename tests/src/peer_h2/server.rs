@@ -207,6 +207,11 @@ impl Scenario {
         self.journal.read(|log| log.streams_of(self.number).cloned().collect())
     }
 
+    /// Everything that its peer has seen so far.
+    pub fn log(&self) -> Log {
+        self.journal.read(Log::clone)
+    }
+
     /// JSON-RPC notifications received.
     pub fn notifications(&self) -> Vec<Value> {
         self.journal.read(|log| log.notifications[self.number].clone())
