@@ -67,9 +67,9 @@ impl Log {
         resets.filter(|frame| frame.stream == stream.stream).find_map(|frame| frame.reason)
     }
 
-    /// Bytes of a stream's body that are on the wire.
+    /// Bytes of a stream's body that are on the wire; none while there is no such connection yet.
     pub fn sent_data(&self, connection: usize, stream: u32) -> usize {
-        let sent = self.connections[connection].sent.iter();
+        let sent = self.connections.get(connection).into_iter().flat_map(|connection| &connection.sent);
         let data = sent.filter(|frame| frame.kind == FrameKind::Data && frame.stream == stream);
         data.map(|frame| frame.length).sum()
     }
