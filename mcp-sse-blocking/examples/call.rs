@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let status = call_program::main(&adapter);
     // What was cancelled under a legacy revision is told to the server before the process ends.
     for client in adapter.clients.borrow().values() {
-        client.wait_for_background(Duration::from_millis(500));
+        client.wait_for_background(Duration::from_secs(2));
     }
     status
 }

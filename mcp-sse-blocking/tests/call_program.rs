@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
-use mcp_sse_tests::peer::{At, Ending, Mark, Peer, Response, Script, Sse, Text, refused_url};
+use mcp_sse_tests::peer::{At, Ending, Mark, Peer, Request, Response, Script, Sse, Text, refused_url};
 use serde_json::{Value, json};
 
 /// The example, which `cargo test` builds beside this test.
@@ -186,9 +187,12 @@ fn e11_a_legacy_timeout_is_told_to_the_server_before_the_program_ends() {
         let arguments = ["--protocol", version, "--deadline-ms", "200", &scenario.url(), "tools/call", "{}"];
         let (lines, status, _) = run(&arguments);
         assert_eq!((status, &lines[0]["kind"]), (Some(3), &json!("timeout")));
-        let told =
-            scenario.requests().iter().filter(|request| request.method() == Some("notifications/cancelled")).count();
-        assert_eq!((told, scenario.executions()), (notifications, 1), "{version}");
+        let told = |requests: &[Request]| {
+            requests.iter().filter(|request| request.method() == Some("notifications/cancelled")).count()
+        };
+        let is_told = scenario.wait_for(|log| told(&log.requests) == notifications, Duration::from_secs(5));
+        assert!(is_told, "{version}: {} notifications", told(&scenario.requests()));
+        assert_eq!(scenario.executions(), 1);
     }
 }
 

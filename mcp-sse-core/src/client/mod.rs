@@ -378,6 +378,7 @@ impl Client {
             .with_follow_redirects(self.config.follow_redirects);
         config.deadline = call.deadline;
         config.idle = call.options.idle;
+        config.fresh_connection = call.attempts > 1;
         let http_request = call.outgoing.build(call.id.as_ref(), &endpoint, &self.config);
         self.last_exchange += 1;
         let exchange_id = ExchangeId(self.last_exchange);

@@ -192,7 +192,7 @@ impl Exchange {
             request: request.clone(),
             state: State::default(),
             exposure: Exposure::default(),
-            fresh_only: false,
+            fresh_only: config.fresh_connection,
             idle_until: config.idle.map(|idle| now.saturating_add(idle)),
             config,
             received_at: now,

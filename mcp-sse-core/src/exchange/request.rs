@@ -104,6 +104,9 @@ pub struct ExchangeConfig {
     /// End with [`Verdict::Redirect`](super::Verdict::Redirect) on 307 and 308, instead of failing (E18).
     /// Default: no.
     pub follow_redirects: bool,
+    /// Ask for a fresh connection from the start. The client does for a replacement: the server that lost the first
+    /// request may be closing the connection it came on. Default: no.
+    pub fresh_connection: bool,
     /// How long the body of a failed response is waited for, from its head on, before its status is told without the
     /// rest (E18). Default 2 s: the body is an excerpt for people, or a short JSON-RPC error.
     pub failed_body_time: Duration,
@@ -118,6 +121,7 @@ impl Default for ExchangeConfig {
             deadline: None,
             idle: None,
             follow_redirects: false,
+            fresh_connection: false,
             failed_body_time: Duration::from_secs(2),
         }
     }

@@ -42,13 +42,10 @@ impl RawClient {
     /// Connects.
     ///
     /// # Errors
-    /// If the handshake fails.
-    ///
-    /// # Panics
-    /// If nobody listens.
+    /// If the connection or the handshake fails: a peer that resets at once may do so before the connection is seen.
     pub async fn connect(address: SocketAddr) -> Result<Self, h2::Error> {
-        let tcp = TcpStream::connect(address).await.expect("a listener");
-        tcp.set_nodelay(true).expect("a socket");
+        let tcp = TcpStream::connect(address).await.map_err(|_| h2::Reason::CONNECT_ERROR)?;
+        tcp.set_nodelay(true).map_err(|_| h2::Reason::CONNECT_ERROR)?;
         // The connection has more room than a stream, so that streams are held up one by one.
         let mut builder = h2::client::Builder::new();
         builder.initial_connection_window_size(1 << 20);
