@@ -176,3 +176,16 @@ fn e12_what_was_written_is_remembered_though_it_is_told_late() {
         assert_eq!(failure.exposure, exposure);
     }
 }
+
+/// F1: a replacement does not take a kept connection, which the server that lost the first request may be closing.
+#[test]
+fn f1_a_replacement_asks_for_a_fresh_connection() {
+    let (mut client, first) = client();
+    assert_eq!(client.exchange(first).unwrap().want(), Want::Send { fresh: false });
+    let exchange = client.exchange(first).unwrap();
+    exchange.on_sent(NOW).unwrap();
+    exchange.on_broken(BreakKind::Reset, NOW).unwrap();
+    let steps: Vec<_> = std::iter::from_fn(|| client.poll_step(NOW)).collect();
+    let Some(Step::Send(second, _)) = steps.last() else { panic!("{steps:?}") };
+    assert_eq!(client.exchange(*second).unwrap().want(), Want::Send { fresh: true });
+}
