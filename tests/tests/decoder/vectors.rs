@@ -7,7 +7,7 @@ use serde_json::Value;
 
 #[test]
 fn d9_every_vector_in_every_way() {
-    let corpus: Value = serde_json::from_str(include_str!("../corpus/decoder/vectors.json")).unwrap();
+    let corpus: Value = serde_json::from_str(include_str!("../../corpus/decoder/vectors.json")).unwrap();
     let vectors = corpus["vectors"].as_array().unwrap();
     assert!(vectors.len() > 50);
     for vector in vectors {

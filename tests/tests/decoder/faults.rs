@@ -7,7 +7,7 @@ use mcp_sse_tests::oracle;
 use serde_json::Value;
 
 fn cases() -> Vec<Value> {
-    serde_json::from_str(include_str!("../corpus/decoder/public-faults.json")).unwrap()
+    serde_json::from_str(include_str!("../../corpus/decoder/public-faults.json")).unwrap()
 }
 
 #[test]

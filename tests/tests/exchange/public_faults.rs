@@ -13,7 +13,7 @@ use mcp_sse_core::jsonrpc::Id;
 use mcp_sse_tests::story::{Run, Story};
 use serde_json::Value;
 
-const CASES: &str = include_str!("../corpus/cases/exchange.json");
+const CASES: &str = include_str!("../../corpus/cases/exchange.json");
 
 fn case(name: &str) -> Value {
     let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
