@@ -115,6 +115,7 @@ pub mod client;
 pub mod exchange;
 pub mod http;
 pub mod jsonrpc;
+pub mod legacy;
 mod limits;
 pub mod sse;
 mod time;

@@ -18,8 +18,29 @@ use crate::limits::Limits;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ClientConfig {
-    /// The revision that requests are sent under. Default: 2026-07-28.
-    pub version: ProtocolVersion,
+    /// The revision that requests are sent under, or that it is to be found out. Default: 2026-07-28.
+    pub protocol: Protocol,
+    /// Whether the handshake of earlier revisions is made by the client: `initialize` before the first request, the
+    /// session and its end. Default: yes. Without it, requests of these revisions are sent as they are, as servers
+    /// without sessions take them.
+    pub handshake: bool,
+    /// Find out what the server speaks by `server/discover` before the first request, instead of by that request
+    /// itself (F6; [`Protocol::Auto`] only). Default: no, since it costs a round trip.
+    pub probe: bool,
+    /// How long each request of a handshake may take, and how long the `endpoint` event is waited for. Default 30 s:
+    /// servers that are started on demand answer late. The deadline of a waiting call holds besides.
+    pub handshake_timeout: Duration,
+    /// How many openings in a row may bring nothing new before a stream of an earlier revision is given up (F11,
+    /// F12), and how many channels in a row may bring no message (H5). Default 5.
+    pub max_barren_openings: u32,
+    /// Let the `endpoint` event of 2024-11-05 lead to another origin (H1). Default: no, since whoever answers the GET
+    /// could then have the requests, and what they carry, sent to a third party.
+    pub allows_foreign_endpoint: bool,
+    /// How many answers to the server's requests may be on their way at once; more requests are refused (F15).
+    /// Default 8.
+    pub max_answers_in_flight: usize,
+    /// What the jitter of waits is computed from; an adapter gives a random number. Default 0.
+    pub seed: u64,
     /// Every bound on what is kept of a peer's output.
     pub limits: Limits,
     /// What an unfinished last event is worth (E9).
@@ -40,6 +61,18 @@ pub struct ClientConfig {
     pub(super) headers: Vec<(String, String)>,
     pub(super) replay_safe_methods: BTreeSet<String>,
     pub(super) never_reissued_methods: BTreeSet<String>,
+    pub(super) handled_requests: BTreeSet<String>,
+}
+
+/// Which revision is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// This one, or what a server of the same era negotiates instead.
+    Fixed(ProtocolVersion),
+    /// The newest that both sides have: a request of 2026-07-28 first, then `initialize`, then the channel of
+    /// 2024-11-05 (F6). What was found holds for the client's life.
+    Auto,
 }
 
 /// A value that cannot be used as given. The caller's mistake.
@@ -63,7 +96,14 @@ pub enum ConfigError {
 impl Default for ClientConfig {
     fn default() -> Self {
         Self {
-            version: ProtocolVersion::V2026_07_28,
+            protocol: Protocol::Fixed(ProtocolVersion::LATEST),
+            handshake: true,
+            probe: false,
+            handshake_timeout: Duration::from_secs(30),
+            max_barren_openings: 5,
+            allows_foreign_endpoint: false,
+            max_answers_in_flight: 8,
+            seed: 0,
             limits: Limits::default(),
             tail: TailRule::default(),
             strict_ids: false,
@@ -75,15 +115,80 @@ impl Default for ClientConfig {
             headers: Vec::new(),
             replay_safe_methods: BTreeSet::new(),
             never_reissued_methods: BTreeSet::new(),
+            handled_requests: BTreeSet::new(),
         }
     }
 }
 
 impl ClientConfig {
-    /// Sets [`version`](Self::version).
+    /// Sets [`protocol`](Self::protocol).
     #[must_use]
-    pub const fn with_version(mut self, version: ProtocolVersion) -> Self {
-        self.version = version;
+    pub const fn with_protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = protocol;
+        self
+    }
+
+    /// Speaks this revision: [`Protocol::Fixed`].
+    #[must_use]
+    pub const fn with_version(self, version: ProtocolVersion) -> Self {
+        self.with_protocol(Protocol::Fixed(version))
+    }
+
+    /// Sets [`handshake`](Self::handshake).
+    #[must_use]
+    pub const fn with_handshake(mut self, handshake: bool) -> Self {
+        self.handshake = handshake;
+        self
+    }
+
+    /// Sets [`probe`](Self::probe).
+    #[must_use]
+    pub const fn with_probe(mut self, probe: bool) -> Self {
+        self.probe = probe;
+        self
+    }
+
+    /// Sets [`handshake_timeout`](Self::handshake_timeout).
+    #[must_use]
+    pub const fn with_handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    /// Sets [`max_barren_openings`](Self::max_barren_openings).
+    #[must_use]
+    pub const fn with_max_barren_openings(mut self, most: u32) -> Self {
+        self.max_barren_openings = most;
+        self
+    }
+
+    /// Sets [`allows_foreign_endpoint`](Self::allows_foreign_endpoint).
+    #[must_use]
+    pub const fn with_allows_foreign_endpoint(mut self, allows: bool) -> Self {
+        self.allows_foreign_endpoint = allows;
+        self
+    }
+
+    /// Sets [`max_answers_in_flight`](Self::max_answers_in_flight).
+    #[must_use]
+    pub const fn with_max_answers_in_flight(mut self, most: usize) -> Self {
+        self.max_answers_in_flight = most;
+        self
+    }
+
+    /// Sets [`seed`](Self::seed).
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Says that the embedder answers the server's requests of this method, by
+    /// [`Client::respond`](super::Client::respond) (F15). `ping` is answered by the client, every other method with
+    /// -32601.
+    #[must_use]
+    pub fn with_handled_request(mut self, method: impl Into<String>) -> Self {
+        self.handled_requests.insert(method.into());
         self
     }
 
@@ -194,7 +299,7 @@ impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Headers hold credentials: their names are told, their values are not.
         f.debug_struct("ClientConfig")
-            .field("version", &self.version)
+            .field("protocol", &self.protocol)
             .field("headers", &self.headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())
             .finish_non_exhaustive()
     }

@@ -10,6 +10,8 @@ use core::fmt;
 
 use super::config::ClientConfig;
 use super::endpoint::Endpoint;
+use super::origin::Route;
+use super::tool_headers::ToolHeaders;
 use crate::http::{self, Era, ProtocolVersion, accept_encoding, encode_value, name_source};
 use crate::jsonrpc::{self, Id, ReadError};
 
@@ -17,13 +19,13 @@ use crate::jsonrpc::{self, Id, ReadError};
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpRequest {
-    /// The method: `POST`.
+    /// The method: `POST`, or `GET` and `DELETE` in the earlier eras.
     pub method: &'static str,
     /// Where it goes.
     pub endpoint: Endpoint,
     /// Names and values, ready to be written; no value holds a line break.
     pub headers: Vec<(Cow<'static, str>, String)>,
-    /// The body.
+    /// The body; empty, and to be sent without a length or type, if the method is not `POST`.
     pub body: Vec<u8>,
 }
 
@@ -82,7 +84,21 @@ pub(super) struct Outgoing {
     has_capabilities: bool,
     /// The value that `Mcp-Name` mirrors.
     name: Option<String>,
+    /// The arguments of `tools/call`, which `Mcp-Param-*` mirror.
+    arguments: Option<String>,
     pub(super) progress_token: Option<Id>,
+    /// What is sent instead of all this: an answer to a request of the server's.
+    response: Option<String>,
+}
+
+/// What an HTTP request carries, besides what its route says.
+pub(super) enum Carried<'a> {
+    /// A message: a request if it has an id.
+    Message(Option<&'a Id>),
+    /// Nothing: it asks for a stream, from this event id on if there is one.
+    Stream { last_event_id: Option<&'a str> },
+    /// Nothing: it ends the session.
+    Deletion,
 }
 
 const META: &str = "_meta";
@@ -96,15 +112,7 @@ impl Outgoing {
         if method.is_empty() || !http::is_field_value(method) || method.trim() != method {
             return Err(RequestError::Method);
         }
-        let mut outgoing = Self {
-            method: method.to_owned(),
-            members: None,
-            meta: String::new(),
-            has_client_info: false,
-            has_capabilities: false,
-            name: None,
-            progress_token: None,
-        };
+        let mut outgoing = Self::bare(method.to_owned());
         let Some(params) = params else {
             return Ok(outgoing);
         };
@@ -118,6 +126,9 @@ impl Outgoing {
             }
             if source == Some(&*key) {
                 outgoing.name = jsonrpc::string(value).map(Cow::into_owned);
+            }
+            if method == TOOLS_CALL && key == "arguments" {
+                outgoing.arguments = Some(value.to_owned());
             }
             push_raw_member(&mut members, raw_key, value);
         }
@@ -149,38 +160,91 @@ impl Outgoing {
         Ok(())
     }
 
-    /// One attempt's request: under a new id, with everything that follows from it computed anew (F1).
-    pub(super) fn build(&self, id: Option<&Id>, endpoint: &Endpoint, config: &ClientConfig) -> HttpRequest {
-        HttpRequest {
-            method: "POST",
-            endpoint: endpoint.clone(),
-            headers: self.headers(config),
-            body: self.body(id, config).into_bytes(),
+    /// An answer to a request of the server's, as JSON text.
+    pub(super) fn response(body: String) -> Self {
+        Self { response: Some(body), ..Self::bare(String::new()) }
+    }
+
+    /// A message without parameters.
+    pub(super) const fn bare(method: String) -> Self {
+        Self {
+            method,
+            members: None,
+            meta: String::new(),
+            has_client_info: false,
+            has_capabilities: false,
+            name: None,
+            arguments: None,
+            progress_token: None,
+            response: None,
         }
     }
 
-    fn headers(&self, config: &ClientConfig) -> Vec<(Cow<'static, str>, String)> {
+    /// One attempt's request: under a new id, with everything that follows from it computed anew (F1).
+    pub(super) fn build(
+        &self,
+        carried: Carried<'_>,
+        route: &Route,
+        tools: &ToolHeaders,
+        config: &ClientConfig,
+    ) -> HttpRequest {
+        let (method, body) = match &carried {
+            Carried::Message(id) => ("POST", self.body(*id, route, config).into_bytes()),
+            Carried::Stream { .. } => ("GET", Vec::new()),
+            Carried::Deletion => ("DELETE", Vec::new()),
+        };
+        let headers = self.headers(&carried, route, tools, config);
+        HttpRequest { method, endpoint: route.endpoint.clone(), headers, body }
+    }
+
+    fn headers(
+        &self,
+        carried: &Carried<'_>,
+        route: &Route,
+        tools: &ToolHeaders,
+        config: &ClientConfig,
+    ) -> Vec<(Cow<'static, str>, String)> {
         let mut headers: Vec<(Cow<'static, str>, String)> = Vec::with_capacity(8 + config.headers.len());
         let mut push = |name: &'static str, value: String| headers.push((Cow::Borrowed(name), value));
-        push("Content-Type", "application/json".to_owned());
-        push("Accept", "application/json, text/event-stream".to_owned());
-        push("Accept-Encoding", accept_encoding().to_owned());
-        // The header came with 2025-06-18, and a legacy initialize request negotiates what it would say.
-        let negotiates = self.method == INITIALIZE && config.version.era() != Era::Modern;
-        if config.version >= ProtocolVersion::V2025_06_18 && !negotiates {
-            push(http::MCP_PROTOCOL_VERSION, config.version.to_string());
+        match carried {
+            Carried::Message(_) => {
+                push("Content-Type", "application/json".to_owned());
+                push("Accept", "application/json, text/event-stream".to_owned());
+            }
+            Carried::Stream { .. } => push("Accept", "text/event-stream".to_owned()),
+            Carried::Deletion => {}
         }
-        if config.version.era() == Era::Modern {
+        push("Accept-Encoding", accept_encoding().to_owned());
+        // The header came with 2025-06-18, and a legacy initialize request negotiates what it would say. The channel
+        // of 2024-11-05 knows no such header.
+        let negotiates = self.method == INITIALIZE && route.era != Era::Modern;
+        if route.version >= ProtocolVersion::V2025_06_18 && route.era != Era::HttpSse && !negotiates {
+            push(http::MCP_PROTOCOL_VERSION, route.version.to_string());
+        }
+        if let Some(session_id) = route.session_id.as_ref().filter(|_| !negotiates) {
+            push(http::MCP_SESSION_ID, session_id.clone());
+        }
+        if let Carried::Stream { last_event_id: Some(id) } = carried {
+            push(http::LAST_EVENT_ID, (*id).to_owned());
+        }
+        if route.era == Era::Modern {
             push(http::MCP_METHOD, self.method.clone());
             if let Some(name) = &self.name {
                 push(http::MCP_NAME, encode_value(name).into_owned());
+                if self.method == TOOLS_CALL {
+                    let values = tools.values(name, self.arguments.as_deref());
+                    headers.extend(values.into_iter().map(|(name, value)| (Cow::Owned(name), value)));
+                }
             }
         }
         headers.extend(config.headers.iter().map(|(name, value)| (Cow::Owned(name.clone()), value.clone())));
         headers
     }
 
-    fn body(&self, id: Option<&Id>, config: &ClientConfig) -> String {
+    fn body(&self, id: Option<&Id>, route: &Route, config: &ClientConfig) -> String {
+        if let Some(response) = &self.response {
+            return response.clone();
+        }
         let members = self.members.as_deref().unwrap_or_default();
         let mut body = String::with_capacity(members.len() + self.meta.len() + 512);
         body.push_str(r#"{"jsonrpc":"2.0""#);
@@ -188,7 +252,7 @@ impl Outgoing {
             push_member(&mut body, "id", &id.to_json());
         }
         push_member(&mut body, "method", &json_string(&self.method));
-        let own_meta = if id.is_some() { self.own_meta(config) } else { String::new() };
+        let own_meta = if id.is_some() { self.own_meta(route, config) } else { String::new() };
         let has_meta = !self.meta.is_empty() || !own_meta.is_empty();
         if self.members.is_some() || has_meta {
             body.push_str(r#","params":{"#);
@@ -210,10 +274,10 @@ impl Outgoing {
     }
 
     /// What each request says of its sender since 2026-07-28 (basic, "Per-request protocol fields").
-    fn own_meta(&self, config: &ClientConfig) -> String {
+    fn own_meta(&self, route: &Route, config: &ClientConfig) -> String {
         let mut meta = String::new();
-        if config.version.era() == Era::Modern {
-            push_member(&mut meta, META_VERSION, &json_string(config.version.as_str()));
+        if route.era == Era::Modern {
+            push_member(&mut meta, META_VERSION, &json_string(route.version.as_str()));
             if !self.has_client_info {
                 push_member(&mut meta, META_CLIENT_INFO, &config.client_info);
             }
@@ -227,6 +291,8 @@ impl Outgoing {
 
 /// The one request that is never cancelled and carries no version header.
 pub(super) const INITIALIZE: &str = "initialize";
+/// The one request whose parameters are mirrored (F4).
+pub(super) const TOOLS_CALL: &str = "tools/call";
 
 fn push_member(members: &mut String, key: &str, value: &str) {
     push_raw_member(members, &json_string(key), value);
@@ -241,7 +307,7 @@ fn push_raw_member(members: &mut String, raw_key: &str, value: &str) {
     members.push_str(value);
 }
 
-fn json_string(text: &str) -> String {
+pub(super) fn json_string(text: &str) -> String {
     // A string always has a JSON form.
     serde_json::to_string(text).unwrap_or_default()
 }

@@ -5,7 +5,9 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+use core::time::Duration;
 
+use super::tool_headers::DroppedTool;
 use super::{ExchangeId, HttpRequest};
 use crate::exchange::{Answer, AnswerInfo, Cause, Damage, Exposure, Failure};
 use crate::jsonrpc::{Id, Message};
@@ -39,6 +41,9 @@ pub enum CallEvent {
         message: Message,
         /// Whether the era forbids it; then it is never answered.
         is_violation: bool,
+        /// Whether the embedder is to answer it, by [`Client::respond`](super::Client::respond) (F15). Others are
+        /// answered by the client, or refused because too many are under way.
+        awaits_reply: bool,
     },
     /// An answer to something else came on this call's stream.
     Stray {
@@ -64,6 +69,31 @@ pub enum CallEvent {
         cause: Cause,
         /// How far it had got.
         exposure: Exposure,
+    },
+    /// The stream is lost, and its rest will be asked for with GET; the request is not sent again (E6, F11).
+    Resume {
+        /// The attempt whose stream it is, counted from one.
+        attempt: u32,
+        /// How the stream was lost.
+        cause: Cause,
+        /// How long is waited first.
+        after: Duration,
+    },
+    /// The server took the subscription (F10): what it leaves out of what was asked for.
+    Acknowledged {
+        /// The attempt it came on, counted from one.
+        attempt: u32,
+        /// The acknowledgment.
+        message: Message,
+        /// Whether all that was asked for will be told.
+        is_whole: bool,
+    },
+    /// A tool of a list has headers that the specification forbids; the list that follows is without it (F4).
+    ToolDropped {
+        /// The attempt it came on, counted from one.
+        attempt: u32,
+        /// Which tool, and why.
+        tool: DroppedTool,
     },
     /// The answer, on arrival. The outcome follows when the exchange ends.
     Answer {
@@ -96,6 +126,12 @@ pub enum Outcome {
     Accepted {
         /// The status.
         status: u16,
+    },
+    /// Listening has ended as it may: the server closed the subscription with a notice instead of a result, or offers
+    /// no stream of that kind (F12; then with the status that says so).
+    ListeningEnded {
+        /// The status, if the server offers no such stream.
+        status: Option<u16>,
     },
     /// No answer. The failure carries the exposure of the attempt that got furthest.
     Failed(Failure),

@@ -20,7 +20,8 @@ use core::time::Duration;
 use body::Body;
 pub use body::Ignored;
 pub use outcome::{
-    Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind, IdMatch,
+    Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind,
+    HandshakeProblem, IdMatch,
     MessageProblem, SizeLimit, StatusFailure, TimeLimit, Verdict,
 };
 use reading::Closing;

@@ -6,10 +6,11 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use crate::http::{ResponseHead, RetryAfter};
+use crate::http::{ProtocolVersion, ResponseHead, RetryAfter};
 use crate::jsonrpc::{Id, Message, ReadError};
 use crate::time::Timestamp;
 
@@ -404,8 +405,57 @@ pub enum FailureKind {
         /// The status.
         status: u16,
     },
+    /// Peer: it does not know the session any more (F7); what it says of the request nobody can tell.
+    SessionExpired,
+    /// Peer: it speaks no revision that the caller allows (F3).
+    UnsupportedVersion {
+        /// What was offered.
+        ours: Vec<ProtocolVersion>,
+        /// What the server lists, as far as it names revisions.
+        theirs: Vec<ProtocolVersion>,
+    },
+    /// The handshake that the request needs first came to nothing; the request itself was not sent.
+    Handshake {
+        /// What became of it.
+        problem: Box<HandshakeProblem>,
+    },
     /// Caller: cancelled.
     Cancelled,
+}
+
+/// Why a handshake came to nothing: `initialize`, or the `endpoint` event of 2024-11-05.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum HandshakeProblem {
+    /// Peer: it refused `initialize`.
+    Refused {
+        /// The JSON-RPC error's code.
+        code: i64,
+    },
+    /// Peer: its result of `initialize` names no revision that the caller allows.
+    Version {
+        /// What it names, if that is a revision.
+        theirs: Option<ProtocolVersion>,
+    },
+    /// Peer: its `endpoint` event is empty, or no reference that can be resolved (H1).
+    Endpoint,
+    /// Peer: its `endpoint` event leads to another origin (H1).
+    ForeignEndpoint,
+    /// A request of the handshake failed.
+    Failed(FailureKind),
+}
+
+impl fmt::Display for HandshakeProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { code } => write!(f, "the server refused to initialize (error {code})"),
+            Self::Version { theirs: Some(theirs) } => write!(f, "the server speaks {theirs}, which is not allowed"),
+            Self::Version { theirs: None } => f.write_str("the server names no known revision"),
+            Self::Endpoint => f.write_str("the server's endpoint event is no reference"),
+            Self::ForeignEndpoint => f.write_str("the server's endpoint event leads to another origin"),
+            Self::Failed(kind) => kind.fmt(f),
+        }
+    }
 }
 
 impl FailureKind {
@@ -429,6 +479,9 @@ impl FailureKind {
             Self::ContentCoding { .. } => "content_coding",
             Self::IdMismatch { .. } => "id_mismatch",
             Self::NoAnswer { .. } => "no_answer",
+            Self::SessionExpired => "session_expired",
+            Self::UnsupportedVersion { .. } => "unsupported_version",
+            Self::Handshake { .. } => "handshake",
             Self::Cancelled => "cancelled",
         }
     }
@@ -468,6 +521,14 @@ impl fmt::Display for FailureKind {
             Self::ContentCoding { problem: CodingProblem::Corrupt } => f.write_str("the coded response is corrupt"),
             Self::IdMismatch { .. } => f.write_str("the server answered under another id"),
             Self::NoAnswer { status } => write!(f, "the response carries no answer (status {status})"),
+            Self::SessionExpired => f.write_str("the server does not know the session any more"),
+            Self::UnsupportedVersion { ours, theirs } => {
+                f.write_str("no revision in common: ours are")?;
+                ours.iter().try_for_each(|version| write!(f, " {version}"))?;
+                f.write_str(", the server's are")?;
+                theirs.iter().try_for_each(|version| write!(f, " {version}"))
+            }
+            Self::Handshake { problem } => write!(f, "the handshake failed: {problem}"),
             Self::Cancelled => f.write_str("cancelled by the caller"),
         }
     }
