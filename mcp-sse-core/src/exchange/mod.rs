@@ -171,7 +171,9 @@ impl Exchange {
         self.advance(Fact::Head);
         self.head = Some(Box::new(head.clone()));
         self.head_at = Some(now);
-        if let Some(ending) = state::judge_head(head, self.due, self.config.follow_redirects) {
+        // E18: it is the same POST that is sent elsewhere.
+        let follows_redirects = self.config.follow_redirects && self.request.carries == Carries::Message;
+        if let Some(ending) = state::judge_head(head, self.due, follows_redirects) {
             self.end(ending);
             return Ok(());
         }
@@ -348,11 +350,12 @@ impl Exchange {
         Some(Cursor { last_event_id: self.last_event_id()?, retry: self.retry() })
     }
 
-    /// The last `retry` of this stream, else the one that came with the cursor it began at, as the server gave it.
+    /// The last `retry` of this stream, else the one that came with the cursor it began at; at least 10 ms (E26).
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         let begun_at = || self.request.cursor().and_then(|cursor| cursor.retry);
-        self.body.as_ref().and_then(Body::retry).or_else(begun_at)
+        let retry = self.body.as_ref().and_then(Body::retry).or_else(begun_at);
+        retry.map(|retry| retry.max(state::MIN_RETRY))
     }
 
     /// What was passed over without a word (E23).

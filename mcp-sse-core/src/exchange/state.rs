@@ -275,7 +275,7 @@ pub(super) struct Evidence {
     pub(super) failed: Option<Box<StatusFailure>>,
     /// The newest usable event id of this stream, else the one it began at (legacy eras).
     pub(super) cursor: Option<String>,
-    /// The last `retry` of this stream, else the one that came with the cursor.
+    /// The last `retry` of this stream, else the one that came with the cursor; floored.
     pub(super) retry: Option<Duration>,
     /// Whether a message came that is not the one the stream began at (F11).
     pub(super) progressed: bool,
@@ -285,7 +285,7 @@ pub(super) struct Evidence {
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 
 /// E26: what is waited at least.
-const MIN_RETRY: Duration = Duration::from_millis(10);
+pub(super) const MIN_RETRY: Duration = Duration::from_millis(10);
 
 impl Evidence {
     /// Whether what was asked for is still over there, however this request ended.
@@ -302,8 +302,6 @@ impl Evidence {
 pub(super) fn judge_head(head: &ResponseHead, due: Due, follows_redirects: bool) -> Option<Ending> {
     let status = head.status();
     if !head.is_success() {
-        // E18: it is the same POST that is sent elsewhere.
-        let follows_redirects = follows_redirects && !due.is_stream();
         let location = head.location().filter(|_| follows_redirects && matches!(status, 307 | 308));
         return location.map(|location| Ending::Redirected(String::from(location)));
     }
@@ -400,7 +398,7 @@ pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
         }
     }
     // E5 to E7, E20, F12, H5: lost.
-    let retry = evidence.retry.map(|retry| retry.max(MIN_RETRY));
+    let retry = evidence.retry;
     let after = retry.unwrap_or(DEFAULT_RETRY);
     let progressed = evidence.progressed;
     match (due, evidence.era, evidence.cursor) {
