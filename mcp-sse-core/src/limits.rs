@@ -17,7 +17,7 @@
 pub struct Limits {
     /// One event: its unfinished line and its data together. Default 64 MiB: real servers send lists of
     /// several MiB in one event, and a default of 1 MiB has broken clients in the field. Passing it skips
-    /// that event and goes on.
+    /// that event and goes on. The `endpoint` of a 2024-11-05 channel is an event like any other.
     pub max_event_bytes: usize,
     /// An event id. Default 8 KiB, the usual bound of an HTTP header line, which is where an id goes when a
     /// stream is resumed. A longer one is ignored.

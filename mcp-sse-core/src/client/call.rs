@@ -115,7 +115,7 @@ impl Call {
                 Outcome::Failed(Failure::new(FailureKind::Lost { cause, replacement: None }, exposure))
             }
             // Resuming needs the session that an era of its own keeps; without one, the stream is lost (E7).
-            Verdict::Resume { cause, .. } => {
+            Verdict::Resume { cause, .. } | Verdict::Reopen { cause, .. } => {
                 Outcome::Failed(Failure::new(FailureKind::Lost { cause, replacement: None }, Exposure::Streaming))
             }
             Verdict::Failed(failure) => Outcome::Failed(failure),

@@ -416,6 +416,8 @@ impl Client {
             }
             ExchangeEvent::Stray { id, bytes } => CallEvent::Stray { attempt, id, bytes },
             ExchangeEvent::Oversized { limit } => CallEvent::Oversized { attempt, limit },
+            // A call has no channel; nothing of one is told.
+            ExchangeEvent::Response(_) | ExchangeEvent::Endpoint(_) => return true,
             ExchangeEvent::Ended(verdict) => {
                 self.conclude(id, verdict, now);
                 return true;

@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::outcome::SizeLimit;
-use super::salvage::{self, Item, Items, MESSAGE};
+use super::request::Cursor;
+use super::salvage::{self, ENDPOINT, Item, Items, MESSAGE};
 use super::state::BodyKind;
 #[cfg(feature = "gzip")]
 use crate::http::{CodingError, ContentCoding, GZIP_MAGIC, InflateEnd, Inflater, Progress};
@@ -25,7 +26,7 @@ pub(super) enum Fault {
     Corrupt,
     /// A limit on the body as a whole was passed (E13, E14).
     TooLarge { which: SizeLimit, limit: u64 },
-    /// A body without a media type is neither JSON nor an event stream (E24).
+    /// A body without a media type is neither JSON nor an event stream, or not the one that will do (E24).
     NeitherKind,
     /// Enough of a failed response's body was kept (E18).
     ExcerptFull,
@@ -39,6 +40,27 @@ pub struct Ignored {
     pub events: u64,
     /// Events whose data is no JSON-RPC message, and repeated answers.
     pub messages: u64,
+    /// On a 2024-11-05 channel: `endpoint` events after the first, which are not obeyed (H2).
+    pub endpoints: u64,
+    /// On a 2024-11-05 channel: `message` events before the first `endpoint`, which are refused (H2).
+    pub early_messages: u64,
+}
+
+/// How a body is to be read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Manner {
+    /// The status is one of failure: the body is of use for an excerpt and a JSON-RPC error.
+    pub(super) is_failed: bool,
+    /// Arrays of messages are read (E25).
+    pub(super) arrays: bool,
+    /// Only an event stream will do.
+    pub(super) streams_only: bool,
+    /// `endpoint` events mean something.
+    pub(super) endpoints: bool,
+    /// Event ids are kept (E26).
+    pub(super) tracks_cursor: bool,
+    /// Where the stream begins.
+    pub(super) cursor: Option<String>,
 }
 
 /// How the body's bytes are read.
@@ -82,21 +104,23 @@ pub(super) struct Body {
 /// The part of a body behind its coding.
 struct Reader {
     content: Content,
-    arrays: bool,
+    /// Its cursor is the newest usable event id.
+    manner: Manner,
     limits: Limits,
     /// The first bytes of a failed response's body.
     excerpt: Option<Vec<u8>>,
-    /// The newest usable event id, if the era has any (E26).
-    cursor: Option<String>,
-    tracks_cursor: bool,
+    /// Whether the last event changed the cursor.
+    has_new_id: bool,
+    /// The last `retry`, as of the end: what cuts a line short is no directive.
+    retry_at_end: Option<Option<Duration>>,
     ignored: Ignored,
 }
 
 impl Body {
-    /// A body under `head`. `failed` says that its status is one of failure.
-    pub(super) fn new(head: &ResponseHead, failed: bool, arrays: bool, tracks_cursor: bool, limits: &Limits) -> Self {
+    /// A body under `head`.
+    pub(super) fn new(head: &ResponseHead, manner: Manner, limits: &Limits) -> Self {
         let content = match head.media_type() {
-            MediaType::EventStream => Content::EventStream(Box::new(decoder(limits, tracks_cursor))),
+            MediaType::EventStream => Content::EventStream(Box::new(decoder(limits, manner.tracks_cursor))),
             MediaType::Json => Content::Json(Vec::new()),
             _ => Content::Untold(Vec::new()),
         };
@@ -104,11 +128,11 @@ impl Body {
             coding: Coding::of(head, limits),
             reader: Reader {
                 content,
-                arrays,
                 limits: limits.clone(),
-                excerpt: failed.then(Vec::new),
-                cursor: None,
-                tracks_cursor,
+                excerpt: manner.is_failed.then(Vec::new),
+                manner,
+                has_new_id: false,
+                retry_at_end: None,
                 ignored: Ignored::default(),
             },
             queued: Items::default(),
@@ -179,9 +203,11 @@ impl Body {
 
     /// The items of a JSON body, judged as it stands now; empty for other bodies.
     pub(super) fn take_json(&mut self) -> Items {
+        let wants_stream = self.reader.wants_stream();
         match &mut self.reader.content {
+            _ if wants_stream => Items::default(),
             Content::Json(bytes) | Content::Untold(bytes) => {
-                salvage::read_json(core::mem::take(bytes), self.reader.arrays)
+                salvage::read_json(core::mem::take(bytes), self.reader.manner.arrays)
             }
             _ => Items::default(),
         }
@@ -189,8 +215,12 @@ impl Body {
 
     /// The items of an event stream's unfinished last event (E9); empty for other bodies.
     pub(super) fn take_tail(&mut self) -> Items {
+        self.reader.has_new_id = false;
         match &mut self.reader.content {
-            Content::EventStream(decoder) => salvage::read_tail(decoder, self.reader.arrays),
+            Content::EventStream(decoder) => {
+                self.reader.retry_at_end = Some(decoder.retry());
+                salvage::read_tail(decoder, self.reader.manner.arrays)
+            }
             _ => Items::default(),
         }
     }
@@ -199,17 +229,32 @@ impl Body {
         match &self.reader.content {
             _ if self.reader.excerpt.is_some() => BodyKind::Failed,
             Content::EventStream(_) => BodyKind::EventStream,
+            Content::Untold(_) if self.reader.manner.streams_only && self.received > 0 => BodyKind::EventStream,
+            _ if self.reader.manner.streams_only => BodyKind::Untold,
             _ => BodyKind::Json,
         }
     }
 
     pub(super) fn cursor(&self) -> Option<&str> {
-        self.reader.cursor.as_deref()
+        self.reader.manner.cursor.as_deref()
+    }
+
+    /// Whether the event that the last item came in has a usable id of its own, and a new one (F11).
+    pub(super) const fn has_new_id(&self) -> bool {
+        self.reader.has_new_id
+    }
+
+    /// The stream's last event id, usable or not.
+    pub(super) fn last_event_id(&self) -> &str {
+        match &self.reader.content {
+            Content::EventStream(decoder) => decoder.last_event_id(),
+            _ => "",
+        }
     }
 
     pub(super) fn retry(&self) -> Option<Duration> {
         match &self.reader.content {
-            Content::EventStream(decoder) => decoder.retry(),
+            Content::EventStream(decoder) => self.reader.retry_at_end.unwrap_or_else(|| decoder.retry()),
             _ => None,
         }
     }
@@ -296,6 +341,11 @@ impl Inflating {
 }
 
 impl Reader {
+    /// Whether nothing but an event stream will do.
+    const fn wants_stream(&self) -> bool {
+        self.manner.streams_only && !self.manner.is_failed
+    }
+
     /// Takes from the front of `bytes` until an item is queued or nothing is left.
     fn read(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {
         let whole = *bytes;
@@ -327,10 +377,13 @@ impl Reader {
             };
             let held = core::mem::take(held);
             self.content = match (told, self.excerpt.is_some()) {
+                (Telling::Json, _) if self.wants_stream() => return Err(Fault::NeitherKind),
                 (Telling::Json, _) => Content::Json(Vec::new()),
                 (_, true) => Content::Opaque,
                 (Telling::Markup, false) => return Err(Fault::NeitherKind),
-                (Telling::Other, false) => Content::EventStream(Box::new(decoder(&self.limits, self.tracks_cursor))),
+                (Telling::Other, false) => {
+                    Content::EventStream(Box::new(decoder(&self.limits, self.manner.tracks_cursor)))
+                }
             };
             // White space and a BOM alone complete nothing, so this queues no item and takes all.
             self.read_told(&mut held.as_slice(), queued)?;
@@ -371,11 +424,13 @@ impl Reader {
         let block_ended = match decoder.decode_part(bytes) {
             Ok(None) => return,
             Ok(Some(Part::Event(event))) => {
-                if self.tracks_cursor {
-                    keep_cursor(&mut self.cursor, event.last_event_id());
+                if self.manner.tracks_cursor {
+                    self.has_new_id = keep_cursor(&mut self.manner.cursor, event.last_event_id());
                 }
                 if event.kind() == MESSAGE && !event.data().is_empty() {
-                    *queued = salvage::read_items(event, self.arrays);
+                    *queued = salvage::read_items(event, self.manner.arrays);
+                } else if self.manner.endpoints && event.kind() == ENDPOINT {
+                    *queued = Items::one(Item::Endpoint(event.into_data()));
                 } else {
                     // E23: another type, or a priming event.
                     self.ignored.events += 1;
@@ -392,8 +447,8 @@ impl Reader {
                 false
             }
         };
-        if block_ended && self.tracks_cursor {
-            keep_cursor(&mut self.cursor, decoder.last_event_id());
+        if block_ended && self.manner.tracks_cursor {
+            keep_cursor(&mut self.manner.cursor, decoder.last_event_id());
         }
     }
 }
@@ -422,15 +477,13 @@ fn first_telling(held: &[u8], bytes: &[u8]) -> Option<Telling> {
     })
 }
 
-/// E26: an id is a cursor if it can be sent back in a header as it is; else the previous one stays.
-fn keep_cursor(cursor: &mut Option<String>, id: &str) {
-    let usable = (1..=1024).contains(&id.len())
-        && id.bytes().all(|byte| (0x20..=0x7E).contains(&byte))
-        && !id.starts_with(' ')
-        && !id.ends_with(' ');
-    if usable && cursor.as_deref() != Some(id) {
+/// E26: an id that can be a cursor takes the place of the previous one, which else stays; true if that changed it.
+fn keep_cursor(cursor: &mut Option<String>, id: &str) -> bool {
+    let is_new = Cursor::can_be(id) && cursor.as_deref() != Some(id);
+    if is_new {
         *cursor = Some(String::from(id));
     }
+    is_new
 }
 
 fn decoder(limits: &Limits, shows_blocks: bool) -> SseDecoder {

@@ -2,131 +2,38 @@
 //!
 //! Lives here: [`Exchange`], which carries inputs to the states and the body, and keeps the evidence.
 //! `state` holds every transition and judges heads and endings, `body` reads bodies, `salvage` reads texts and
-//! tails, `reading` says whose a message is, `outcome` has the words. Does not belong here: what happens after the verdict (see
+//! tails, `reading` says whose a message is; `request`, `event`, `verdict` and `outcome` have the words. Does not belong here: what happens after the verdict (see
 //! [`client`](crate::client)), sockets, clocks.
 
 mod body;
+mod event;
 mod outcome;
 mod reading;
 mod request;
 mod salvage;
 mod state;
+mod verdict;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::time::Duration;
 
-use body::Body;
 pub use body::Ignored;
+use body::{Body, Manner};
+pub use event::{ExchangeEvent, Framing, Misuse, Want};
 pub use outcome::{
     Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind,
-    HandshakeProblem, IdMatch,
-    MessageProblem, SizeLimit, StatusFailure, TimeLimit, Verdict,
+    HandshakeProblem, IdMatch, MessageProblem, SizeLimit, StatusFailure, TimeLimit,
 };
 use reading::Closing;
-pub use request::{ExchangeConfig, Request, TailRule};
-use state::{BodyKind, Complaints, Ending, Evidence};
+pub use request::{Carries, Cursor, ExchangeConfig, Request, TailRule};
+use state::{BodyKind, Complaints, Due, Ending, Evidence};
 pub use state::{Fact, State, Transition, transitions};
+pub use verdict::Verdict;
 
-use crate::http::{Era, ResponseHead};
-use crate::jsonrpc::{Id, Message};
+use crate::http::ResponseHead;
 use crate::time::Timestamp;
-
-/// How a body's end was marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Framing {
-    /// By the framing itself: the declared length is reached, the last chunk came, HTTP/2 ended the stream
-    /// after the declared length.
-    Marked,
-    /// By nothing but the end of the connection (HTTP/1 without length or chunks) or of the stream (HTTP/2
-    /// without a length).
-    Unmarked,
-    /// It ended below its declared length, or without its last chunk.
-    Short,
-}
-
-/// What the adapter should do next. Advice, not a contract: any input is fine at any time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Want {
-    /// Connect, or take a kept connection, and write the request.
-    Send {
-        /// Do not take a kept connection: one has just turned out to be closed (E1).
-        fresh: bool,
-    },
-    /// Read the response.
-    Read,
-    /// Nothing more is needed. Reading on for a while lets the connection be used again; closing is as good.
-    Drain,
-    /// Close the connection (HTTP/2: reset the stream).
-    Close,
-    /// Nothing: all was read, and the connection may be used again.
-    Nothing,
-}
-
-/// A caller's mistake: the input was not taken, and nothing changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[non_exhaustive]
-pub enum Misuse {
-    /// The exchange has ended; the input was dropped.
-    #[error("the exchange has ended")]
-    Ended,
-    /// Bytes of a body, but no head yet.
-    #[error("bytes of a body were given before the head")]
-    NoHead,
-    /// A second head.
-    #[error("a second head was given")]
-    SecondHead,
-    /// Events wait to be polled: drain [`Exchange::poll_event`] first.
-    #[error("events wait to be polled")]
-    EventsWaiting,
-    /// The state does not know this fact.
-    #[error("this fact means nothing at this point")]
-    OutOfOrder,
-}
-
-/// What an exchange has to tell.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum ExchangeEvent {
-    /// A notification, as soon as it was complete, once, in order (E21).
-    Notification(Message),
-    /// A request from the server (E22).
-    Request {
-        /// The request.
-        message: Message,
-        /// Whether the era forbids it; then it is never answered.
-        is_violation: bool,
-    },
-    /// The answer, on arrival (E2). Reading may go on; the verdict follows at the end.
-    Answer(Box<Answer>),
-    /// An answer to something else (E15). Its content is nobody's business here.
-    Stray {
-        /// Its id, if it has one that is short enough to tell.
-        id: Option<Id>,
-        /// Its size, in bytes.
-        bytes: usize,
-    },
-    /// An event passed its limit and was skipped (E14).
-    Oversized {
-        /// The limit, in bytes.
-        limit: u64,
-    },
-    /// The end. Nothing comes after it.
-    Ended(Verdict),
-}
-
-impl ExchangeEvent {
-    fn held_bytes(&self) -> usize {
-        match self {
-            Self::Notification(message) | Self::Request { message, .. } => message.as_json().len(),
-            Self::Answer(answer) => answer.message.as_json().len(),
-            Self::Stray { .. } | Self::Oversized { .. } | Self::Ended(_) => 0,
-        }
-    }
-}
 
 /// One HTTP request and all that came back.
 ///
@@ -166,6 +73,7 @@ impl ExchangeEvent {
 /// ```
 pub struct Exchange {
     request: Request,
+    due: Due,
     config: ExchangeConfig,
     state: State,
     exposure: Exposure,
@@ -180,6 +88,8 @@ pub struct Exchange {
     /// The ending under way, until the verdict is given.
     closing: Option<Box<Closing>>,
     from_tail: bool,
+    /// Whether a message came that is not the one the stream began at (F11).
+    progressed: bool,
     complaints: Complaints,
     events: VecDeque<ExchangeEvent>,
     want_after: Want,
@@ -189,12 +99,14 @@ impl Exchange {
     /// An exchange for `request`, which starts to live at `now`.
     #[must_use]
     pub fn new(request: &Request, config: ExchangeConfig, now: Timestamp) -> Self {
+        let due = Due::of(request);
         Self {
             request: request.clone(),
+            due,
             state: State::default(),
             exposure: Exposure::default(),
             fresh_only: config.fresh_connection,
-            idle_until: config.idle.map(|idle| now.saturating_add(idle)),
+            idle_until: config.idle.filter(|_| due.is_of_request()).map(|idle| now.saturating_add(idle)),
             config,
             received_at: now,
             head: None,
@@ -203,6 +115,7 @@ impl Exchange {
             answer: None,
             closing: None,
             from_tail: false,
+            progressed: false,
             complaints: Complaints::default(),
             events: VecDeque::new(),
             want_after: Want::Close,
@@ -258,18 +171,21 @@ impl Exchange {
         self.advance(Fact::Head);
         self.head = Some(Box::new(head.clone()));
         self.head_at = Some(now);
-        let follows = self.config.follow_redirects;
-        if let Some(ending) = state::judge_head(head, self.request.id.is_some(), follows) {
+        // E18: it is the same POST that is sent elsewhere.
+        let follows_redirects = self.config.follow_redirects && self.request.carries == Carries::Message;
+        if let Some(ending) = state::judge_head(head, self.due, follows_redirects) {
             self.end(ending);
             return Ok(());
         }
-        self.body = Some(Body::new(
-            head,
-            !head.is_success(),
-            self.request.version.allows_arrays(),
-            self.request.version.era() == Era::Legacy,
-            &self.config.limits,
-        ));
+        let manner = Manner {
+            is_failed: !head.is_success(),
+            arrays: self.request.version.allows_arrays(),
+            streams_only: self.due.is_stream(),
+            endpoints: self.due == Due::Channel && head.is_success(),
+            tracks_cursor: self.request.tracks_cursor(),
+            cursor: self.request.cursor().map(|cursor| cursor.last_event_id.clone()),
+        };
+        self.body = Some(Body::new(head, manner, &self.config.limits));
         Ok(())
     }
 
@@ -384,7 +300,7 @@ impl Exchange {
         if self.has_ended() {
             return None;
         }
-        [self.config.deadline, self.idle_limit(), self.failed_limit()].into_iter().flatten().min()
+        [self.deadline(), self.idle_limit(), self.failed_limit()].into_iter().flatten().min()
     }
 
     /// What the adapter should do next.
@@ -395,7 +311,7 @@ impl Exchange {
         }
         match self.state {
             State::Unsent | State::Reusing | State::PartlySent => Want::Send { fresh: self.fresh_only },
-            State::Sent | State::Headed | State::Streaming => Want::Read,
+            State::Sent | State::Headed | State::Streaming | State::Open => Want::Read,
             State::Answered => Want::Drain,
             State::Ended => self.want_after,
         }
@@ -425,6 +341,21 @@ impl Exchange {
     #[must_use]
     pub const fn head_arrived(&self) -> Option<Timestamp> {
         self.head_at
+    }
+
+    /// Where the stream could be resumed as it stands: at its newest usable event id, else at the one it began at, with
+    /// the last `retry`. `None` in eras without resumption, and as long as there is no such id (E26).
+    #[must_use]
+    pub fn cursor(&self) -> Option<Cursor> {
+        Some(Cursor { last_event_id: self.last_event_id()?, retry: self.retry() })
+    }
+
+    /// The last `retry` of this stream, else the one that came with the cursor it began at; at least 10 ms (E26).
+    #[must_use]
+    pub fn retry(&self) -> Option<Duration> {
+        let begun_at = || self.request.cursor().and_then(|cursor| cursor.retry);
+        let retry = self.body.as_ref().and_then(Body::retry).or_else(begun_at);
+        retry.map(|retry| retry.max(state::MIN_RETRY))
     }
 
     /// What was passed over without a word (E23).
@@ -470,7 +401,7 @@ impl Exchange {
             return Err(Misuse::Ended);
         }
         let passed = |limit: Option<Timestamp>| limit.is_some_and(|limit| now >= limit);
-        let limit = if passed(self.config.deadline) || passed(self.failed_limit()) {
+        let limit = if passed(self.deadline()) || passed(self.failed_limit()) {
             TimeLimit::Deadline
         } else if passed(self.idle_limit()) {
             TimeLimit::Idle
@@ -486,9 +417,24 @@ impl Exchange {
         matches!(self.state, State::Ended) || self.closing.is_some()
     }
 
+    /// Whether the response has a status of failure.
+    fn is_failed(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| !head.is_success())
+    }
+
+    fn last_event_id(&self) -> Option<String> {
+        let body = self.body.as_ref().and_then(Body::cursor);
+        body.or_else(|| self.request.cursor().map(|cursor| cursor.last_event_id.as_str())).map(String::from)
+    }
+
+    /// The deadline, which an open channel has none of: it lasts as long as the session.
+    fn deadline(&self) -> Option<Timestamp> {
+        self.config.deadline.filter(|_| self.state != State::Open)
+    }
+
     /// How long the body of a failed response is waited for: its status is known, and nothing better can come.
     fn failed_limit(&self) -> Option<Timestamp> {
-        let is_failed = self.answer.is_none() && self.head.as_ref().is_some_and(|head| !head.is_success());
+        let is_failed = self.answer.is_none() && self.is_failed();
         self.head_at.filter(|_| is_failed).map(|at| at.saturating_add(self.config.failed_body_time))
     }
 
@@ -503,7 +449,7 @@ impl Exchange {
         let complaints = core::mem::take(&mut self.complaints);
         let evidence = Evidence {
             era: self.request.version.era(),
-            expects_answer: self.request.id.is_some(),
+            due: self.due,
             exposure: self.exposure,
             status: self.head.as_ref().map(|head| head.status()),
             answer: self.answer,
@@ -518,8 +464,9 @@ impl Exchange {
                 })
             }),
             complaints,
-            cursor: body.and_then(Body::cursor).map(String::from),
-            resume_after: body.and_then(Body::retry).map_or(DEFAULT_RETRY, |retry| retry.max(MIN_RETRY)),
+            cursor: self.last_event_id(),
+            retry: self.retry(),
+            progressed: self.progressed,
         };
         if ending.leaves_the_connection_usable() {
             self.want_after = Want::Drain;
@@ -529,12 +476,6 @@ impl Exchange {
         self.events.push_back(ExchangeEvent::Ended(verdict));
     }
 }
-
-/// F11: what a stream waits before it is resumed, if it said nothing.
-const DEFAULT_RETRY: Duration = Duration::from_secs(1);
-
-/// E26: what a stream waits at least.
-const MIN_RETRY: Duration = Duration::from_millis(10);
 
 impl core::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -1,14 +1,13 @@
-//! What an exchange comes to: the verdict, and the words it is said in.
+//! The words in which a verdict is said: exposure, causes, damages, answers and failures.
 //!
-//! Rules: a verdict carries facts about an answer, never a second copy of it; a failure says who erred and
-//! how far the request had got; sizes and positions are told, a peer's payload is not (the one exception is
-//! the excerpt of a failed response, which is bounded and shown escaped). Deciding happens in `state`.
+//! Rules: a failure says who erred and how far the request had got; sizes and positions are told, a peer's payload is
+//! not (the one exception is the excerpt of a failed response, which is bounded and shown escaped). The verdict itself
+//! is in `verdict`; deciding happens in `state`.
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use core::time::Duration;
 
 use crate::http::{ProtocolVersion, ResponseHead, RetryAfter};
 use crate::jsonrpc::{Id, Message, ReadError};
@@ -256,7 +255,7 @@ pub struct StatusFailure {
     pub head: ResponseHead,
     /// The first bytes of its body, at most [`Limits::max_excerpt_bytes`](crate::Limits::max_excerpt_bytes).
     pub excerpt: Excerpt,
-    /// The code of the JSON-RPC error in its body, when a notification was refused with one.
+    /// The code of the JSON-RPC error in its body, when what it refuses is no JSON-RPC request.
     pub error_code: Option<i64>,
 }
 
@@ -532,47 +531,4 @@ impl fmt::Display for FailureKind {
             Self::Cancelled => f.write_str("cancelled by the caller"),
         }
     }
-}
-
-/// What an exchange comes to. There is exactly one, and nothing after it.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// The answer was delivered, and the stream ended as it should or was closed by us, having it.
-    Settled(AnswerInfo),
-    /// The answer was delivered; something after it, or around it, was damaged.
-    Salvaged {
-        /// Facts about the answer.
-        answer: AnswerInfo,
-        /// What was damaged.
-        damage: Damage,
-    },
-    /// Modern era: the answer is lost; send the request again, as a new one with a new id.
-    Reissue {
-        /// How it was lost.
-        cause: Cause,
-        /// How far the lost request had got.
-        exposure: Exposure,
-    },
-    /// Legacy era: ask for the rest of this stream with GET and `Last-Event-ID`; never POST again.
-    Resume {
-        /// The cursor.
-        last_event_id: String,
-        /// How long to wait first.
-        after: Duration,
-        /// How the stream was lost.
-        cause: Cause,
-    },
-    /// Asked to follow redirects: send the same request to this place.
-    Redirect {
-        /// The `Location` as the server wrote it, to be resolved against the request's URL.
-        location: String,
-    },
-    /// A notification was taken.
-    Accepted {
-        /// The status.
-        status: u16,
-    },
-    /// It failed.
-    Failed(Failure),
 }

@@ -9,9 +9,9 @@ use alloc::string::String;
 
 use super::body::{Body, Fault};
 use super::outcome::{Answer, AnswerInfo, FailureKind, IdMatch, MessageProblem};
-use super::request::TailRule;
+use super::request::{Carries, TailRule};
 use super::salvage::{Item, Items};
-use super::state::{self, BodyKind, Ending, Fact, State};
+use super::state::{self, BodyKind, Due, Ending, Fact, State};
 use super::{Exchange, ExchangeEvent};
 use crate::http::Era;
 use crate::jsonrpc::{Id, Message, MessageKind};
@@ -116,7 +116,8 @@ impl Exchange {
                     }
                     return true;
                 }
-                let salvages = self.config.tail == TailRule::Salvage && self.answer.is_none();
+                let may_hold_answer = self.answer.is_none() && self.due != Due::Messages;
+                let salvages = self.config.tail == TailRule::Salvage && may_hold_answer;
                 let items = self.body.as_mut().filter(|_| salvages).map(Body::take_tail).unwrap_or_default();
                 closing.rest = Rest::Tail { has_answer: items.any(|item| self.is_answer(item)), items };
             }
@@ -156,8 +157,15 @@ impl Exchange {
     }
 
     fn on_item(&mut self, item: Item, now: Timestamp) {
+        if self.refuses(&item) {
+            return;
+        }
         match item {
             Item::Message(message) => self.on_message(message, now),
+            Item::Endpoint(reference) => {
+                self.advance(Fact::Endpoint);
+                self.events.push_back(ExchangeEvent::Endpoint(reference));
+            }
             Item::Oversized(limit) => {
                 self.complaints.oversized.get_or_insert(limit);
                 self.events.push_back(ExchangeEvent::Oversized { limit });
@@ -182,7 +190,45 @@ impl Exchange {
         }
     }
 
+    /// H2: on a channel, messages are refused before the endpoint, and endpoints after it.
+    fn refuses(&mut self, item: &Item) -> bool {
+        if self.due != Due::Channel || self.is_failed() {
+            return false;
+        }
+        let is_open = self.state == State::Open;
+        let Some(ignored) = self.body.as_mut().map(Body::ignored_mut) else {
+            return false;
+        };
+        match item {
+            Item::Oversized(_) => false,
+            Item::Endpoint(_) => {
+                ignored.endpoints += u64::from(is_open);
+                is_open
+            }
+            _ => {
+                ignored.early_messages += u64::from(!is_open);
+                !is_open
+            }
+        }
+    }
+
+    /// F11, F12: whether a message shows that the stream leads somewhere. Where an answer is awaited, its event has to
+    /// have a new id, so that the next GET begins behind it; elsewhere it must only not be the event that the stream was
+    /// to begin behind.
+    fn note_progress(&mut self) {
+        let Some(body) = &self.body else {
+            return;
+        };
+        self.progressed |= match &self.request.carries {
+            Carries::Listening(_) => {
+                self.request.cursor().is_none_or(|cursor| cursor.last_event_id != body.last_event_id())
+            }
+            _ => body.has_new_id(),
+        };
+    }
+
     fn on_message(&mut self, message: Message, now: Timestamp) {
+        self.note_progress();
         match message.kind() {
             MessageKind::Notification => {
                 if let Some(idle) = self.config.idle.filter(|_| self.request.owns_progress(&message)) {
@@ -194,23 +240,35 @@ impl Exchange {
                 let is_violation = self.request.version.era() == Era::Modern;
                 self.events.push_back(ExchangeEvent::Request { message, is_violation });
             }
-            MessageKind::Result | MessageKind::Error => match self.whose(&message) {
-                Whose::Ours(_) if self.answer.is_some() => self.ignore_message(),
-                Whose::Ours(id_match) => self.on_answer(message, id_match, now),
-                Whose::Nobodys => self.ignore_message(),
-                Whose::Other => {
-                    let id = message.id().filter(|id| tellable(id)).cloned();
-                    self.complaints.stray.get_or_insert_with(|| id.clone());
-                    self.events.push_back(ExchangeEvent::Stray { id, bytes: message.as_json().len() });
-                }
-            },
+            MessageKind::Result | MessageKind::Error => self.on_response(message, now),
+        }
+    }
+
+    fn on_response(&mut self, message: Message, now: Timestamp) {
+        let whose = match self.due {
+            Due::Channel if !self.is_failed() => {
+                self.events.push_back(ExchangeEvent::Response(message));
+                return;
+            }
+            Due::Messages if !self.is_failed() => Whose::Other,
+            _ => self.whose(&message),
+        };
+        match whose {
+            Whose::Ours(_) if self.answer.is_some() => self.ignore_message(),
+            Whose::Ours(id_match) => self.on_answer(message, id_match, now),
+            Whose::Nobodys => self.ignore_message(),
+            Whose::Other => {
+                let id = message.id().filter(|id| tellable(id)).cloned();
+                self.complaints.stray.get_or_insert_with(|| id.clone());
+                self.events.push_back(ExchangeEvent::Stray { id, bytes: message.as_json().len() });
+            }
         }
     }
 
     /// E15, E17: whose answer a result or error is.
     fn whose(&self, message: &Message) -> Whose {
         let is_error = message.kind() == MessageKind::Error;
-        let is_failed = self.head.as_ref().is_some_and(|head| !head.is_success());
+        let is_failed = self.is_failed();
         if is_failed && !is_error {
             return Whose::Nobodys;
         }
@@ -232,8 +290,9 @@ impl Exchange {
             return;
         };
         let status = head.status();
-        if self.request.id.is_none() {
-            // E20: a notification has no answer; an error in its refusal is told with the refusal.
+        let is_of_message = self.request.carries == Carries::Message;
+        if self.request.id.is_none() || (!is_of_message && self.is_failed()) {
+            // E20: a notification or a GET has no answer; an error in its refusal is told with the refusal.
             self.complaints.error_code = message.error().map(|error| error.code);
             return;
         }
@@ -259,7 +318,7 @@ impl Exchange {
 
     /// E15: how `theirs` compares with the request's id; `None` if it is another.
     fn compare(&self, theirs: Option<&Id>) -> Option<IdMatch> {
-        let ours = self.request.id.as_ref()?;
+        let ours = self.request.id.as_ref().filter(|_| self.due.is_of_request())?;
         let theirs = theirs?;
         if ours == theirs {
             Some(IdMatch::Exact)

@@ -12,6 +12,9 @@ use crate::sse::{Event, Finish, SseDecoder};
 /// The type of the events that carry messages.
 pub(super) const MESSAGE: &str = "message";
 
+/// The type of the event that names the endpoint of a 2024-11-05 channel.
+pub(super) const ENDPOINT: &str = "endpoint";
+
 /// One thing found in a body.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
@@ -27,6 +30,8 @@ pub(super) enum Item {
     NotJson { position: usize, prefix: bool },
     /// An event that passed its limit, which is told in bytes.
     Oversized(u64),
+    /// The data of an `endpoint` event.
+    Endpoint(String),
 }
 
 /// A text that can be read first and owned afterwards without a copy.

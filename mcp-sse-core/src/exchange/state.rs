@@ -13,8 +13,10 @@ use core::time::Duration;
 use super::Framing;
 use super::outcome::{
     AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Exposure, Failure, FailureKind, SizeLimit, StatusFailure,
-    TimeLimit, Verdict,
+    TimeLimit,
 };
+use super::request::{Carries, Cursor, Request};
+use super::verdict::Verdict;
 use crate::http::{ContentCoding, Era, MediaType, ResponseHead, can_inflate};
 
 /// Where an exchange stands.
@@ -36,6 +38,8 @@ pub enum State {
     Streaming,
     /// The answer was handed out; the stream is still open.
     Answered,
+    /// The endpoint of a 2024-11-05 channel was handed out: messages may come.
+    Open,
     /// The verdict was given.
     Ended,
 }
@@ -60,6 +64,8 @@ pub enum Fact {
     BodyByte,
     /// The answer was handed out.
     Answer,
+    /// The endpoint was handed out.
+    Endpoint,
     /// An ending was judged: the verdict was given.
     Verdict,
 }
@@ -98,8 +104,10 @@ static TRANSITIONS: &[Transition] = &[
     row(State::Headed, Fact::AllWritten, State::Headed),
     row(State::Streaming, Fact::AllWritten, State::Streaming),
     row(State::Answered, Fact::AllWritten, State::Answered),
+    row(State::Open, Fact::AllWritten, State::Open),
     row(State::Headed, Fact::BodyByte, State::Streaming),
     row(State::Streaming, Fact::Answer, State::Answered),
+    row(State::Streaming, Fact::Endpoint, State::Open),
     row(State::Unsent, Fact::Verdict, State::Ended),
     row(State::Reusing, Fact::Verdict, State::Ended),
     row(State::PartlySent, Fact::Verdict, State::Ended),
@@ -107,6 +115,7 @@ static TRANSITIONS: &[Transition] = &[
     row(State::Headed, Fact::Verdict, State::Ended),
     row(State::Streaming, Fact::Verdict, State::Ended),
     row(State::Answered, Fact::Verdict, State::Ended),
+    row(State::Open, Fact::Verdict, State::Ended),
 ];
 
 /// The table of transitions, for drawings and tests.
@@ -128,8 +137,45 @@ impl State {
             Self::PartlySent => Exposure::PartlySent,
             Self::Sent => Exposure::Sent,
             Self::Headed => Exposure::Headed,
-            Self::Streaming | Self::Answered => Exposure::Streaming,
+            Self::Streaming | Self::Answered | Self::Open => Exposure::Streaming,
         }
+    }
+}
+
+/// What is due to an HTTP request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// An answer, in this response.
+    Answer,
+    /// A status and no more: to a notification, to a deletion, and to any message under 2024-11-05 (H3).
+    Status,
+    /// The rest of a request's stream, with its answer.
+    Rest,
+    /// Messages that belong to no request, for as long as the stream lasts (F12).
+    Messages,
+    /// An endpoint, and then messages (H1 to H5).
+    Channel,
+}
+
+impl Due {
+    pub(super) fn of(request: &Request) -> Self {
+        match &request.carries {
+            Carries::Message if request.id.is_some() && request.version.era() != Era::HttpSse => Self::Answer,
+            Carries::Message | Carries::Deletion => Self::Status,
+            Carries::Resumption(_) => Self::Rest,
+            Carries::Listening(_) => Self::Messages,
+            Carries::Channel => Self::Channel,
+        }
+    }
+
+    /// Whether the response has to be an event stream: the request is a GET.
+    pub(super) const fn is_stream(self) -> bool {
+        matches!(self, Self::Rest | Self::Messages | Self::Channel)
+    }
+
+    /// Whether the stream belongs to one request.
+    pub(super) const fn is_of_request(self) -> bool {
+        !matches!(self, Self::Messages | Self::Channel)
     }
 }
 
@@ -154,7 +200,7 @@ pub(super) enum Ending {
     Corrupt,
     /// The body as a whole passed a limit.
     TooLarge { which: SizeLimit, limit: u64 },
-    /// A notification's response had a status of success.
+    /// A status was due, and it is one of success.
     Accepted,
     /// The head sends the request elsewhere, and the caller asked to follow.
     Redirected(String),
@@ -187,6 +233,8 @@ pub(super) enum BodyKind {
     EventStream,
     /// JSON, or too little of a body to tell.
     Json,
+    /// Too little of a body to tell, where only an event stream will do.
+    Untold,
     /// The body of a failed response.
     Failed,
 }
@@ -205,7 +253,7 @@ pub(super) struct Complaints {
     pub(super) stray: Option<Option<crate::jsonrpc::Id>>,
     /// Whether what is not JSON could have become JSON with more bytes.
     pub(super) prefix: bool,
-    /// The code of the error with which a notification was refused (E20).
+    /// The code of the error with which something was refused that is no request (E20).
     pub(super) error_code: Option<i64>,
 }
 
@@ -213,8 +261,7 @@ pub(super) struct Complaints {
 #[derive(Clone, Debug)]
 pub(super) struct Evidence {
     pub(super) era: Era,
-    /// Whether the request has an id, so that an answer is due.
-    pub(super) expects_answer: bool,
+    pub(super) due: Due,
     pub(super) exposure: Exposure,
     pub(super) status: Option<u16>,
     pub(super) answer: Option<AnswerInfo>,
@@ -226,20 +273,39 @@ pub(super) struct Evidence {
     pub(super) complaints: Complaints,
     /// The failed response, if the status is one of failure.
     pub(super) failed: Option<Box<StatusFailure>>,
-    /// A usable event id of this stream (legacy eras).
+    /// The newest usable event id of this stream, else the one it began at (legacy eras).
     pub(super) cursor: Option<String>,
-    /// How long to wait before resuming.
-    pub(super) resume_after: Duration,
+    /// The last `retry` of this stream, else the one that came with the cursor; floored.
+    pub(super) retry: Option<Duration>,
+    /// Whether a message came that is not the one the stream began at (F11).
+    pub(super) progressed: bool,
+}
+
+/// F11: what is waited before a stream is asked for again, if it said nothing.
+const DEFAULT_RETRY: Duration = Duration::from_secs(1);
+
+/// E26: what is waited at least.
+pub(super) const MIN_RETRY: Duration = Duration::from_millis(10);
+
+impl Evidence {
+    /// Whether what was asked for is still over there, however this request ended.
+    fn can_ask_again(&self) -> bool {
+        match self.due {
+            Due::Messages => true,
+            Due::Rest => self.era == Era::Legacy && self.cursor.is_some(),
+            Due::Answer | Due::Status | Due::Channel => false,
+        }
+    }
 }
 
 /// What a final head alone settles: E13, E18, E19, E20, E24. Nothing, if its body is to be read.
-pub(super) fn judge_head(head: &ResponseHead, expects_answer: bool, follows_redirects: bool) -> Option<Ending> {
+pub(super) fn judge_head(head: &ResponseHead, due: Due, follows_redirects: bool) -> Option<Ending> {
     let status = head.status();
     if !head.is_success() {
         let location = head.location().filter(|_| follows_redirects && matches!(status, 307 | 308));
         return location.map(|location| Ending::Redirected(String::from(location)));
     }
-    if !expects_answer {
+    if due == Due::Status {
         return Some(Ending::Accepted);
     }
     if matches!(status, 202 | 204) {
@@ -249,7 +315,8 @@ pub(super) fn judge_head(head: &ResponseHead, expects_answer: bool, follows_redi
     if coding != ContentCoding::Identity && !can_inflate(coding) {
         return Some(Ending::Refused(FailureKind::ContentCoding { problem: CodingProblem::Unsupported }));
     }
-    if head.media_type() == MediaType::Other {
+    let media_type = head.media_type();
+    if media_type == MediaType::Other || (due.is_stream() && media_type == MediaType::Json) {
         let essence = String::from(head.media_type_text().unwrap_or_default());
         return Some(Ending::Refused(FailureKind::ContentType { essence }));
     }
@@ -270,9 +337,11 @@ pub(super) const fn damage(ending: &Ending, from_tail: bool) -> Option<Damage> {
     })
 }
 
-/// What an ending is worth: rows E1 to E20 and E29, in one place.
+/// What an ending is worth: rows E1 to E20, E29, F12 and H5, in one place.
 pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
-    let exposure = evidence.exposure;
+    let (exposure, due) = (evidence.exposure, evidence.due);
+    let is_marked = matches!(ending, Ending::Marked);
+    let can_ask_again = evidence.can_ask_again();
     let fail = |kind| Verdict::Failed(Failure::new(kind, exposure));
 
     // E2 to E4, E8, E9, E13: what was delivered stays delivered, however the exchange ends.
@@ -293,7 +362,10 @@ pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
         (Ending::Corrupt, _) => return fail(FailureKind::ContentCoding { problem: CodingProblem::Corrupt }),
         (Ending::TooLarge { which, limit }, _) => return fail(FailureKind::TooLarge { which, limit }),
         (Ending::TimedOut(limit), _) => return fail(FailureKind::Timeout { limit }),
-        (Ending::Broken(cause), _) if exposure == Exposure::Unsent => return fail(FailureKind::Unsent { cause }),
+        // A GET that asks for what is kept over there loses nothing by not being sent: it is asked for again.
+        (Ending::Broken(cause), _) if exposure == Exposure::Unsent && !can_ask_again => {
+            return fail(FailureKind::Unsent { cause });
+        }
         (Ending::Broken(kind), _) => Cause::Broken(kind),
         (Ending::Short, _) => Cause::Short,
         (Ending::Unmarked, _) if evidence.body == BodyKind::Json => Cause::Cut,
@@ -301,12 +373,16 @@ pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
     };
 
     // E14: an event too large to keep may have been the answer.
-    if let Some(limit) = evidence.complaints.oversized {
+    if let Some(limit) = evidence.complaints.oversized.filter(|_| due.is_of_request()) {
         return fail(FailureKind::TooLarge { which: SizeLimit::Event, limit });
+    }
+    // E19: an empty body of no type is no stream.
+    if is_marked && evidence.body == BodyKind::Untold {
+        return fail(FailureKind::NoAnswer { status: evidence.status.unwrap_or_default() });
     }
     // E10, E16, E19, E29: the server came to its end and had answered badly, or not at all.
     let json_may_be_cut = cause == Cause::Cut && evidence.complaints.prefix;
-    if matches!(cause, Cause::Ended | Cause::Cut) && !json_may_be_cut {
+    if due.is_of_request() && matches!(cause, Cause::Ended | Cause::Cut) && !json_may_be_cut {
         let complaints = evidence.complaints;
         if let Some(problem) = complaints.malformed {
             return fail(FailureKind::InvalidMessage { problem });
@@ -321,11 +397,18 @@ pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
             return fail(FailureKind::IdMismatch { got });
         }
     }
-    // E5 to E7, E20: lost.
-    match (evidence.expects_answer, evidence.era, evidence.cursor) {
-        (true, Era::Modern, _) => Verdict::Reissue { cause, exposure },
-        (true, Era::Legacy, Some(last_event_id)) => {
-            Verdict::Resume { last_event_id, after: evidence.resume_after, cause }
+    // E5 to E7, E20, F12, H5: lost.
+    let retry = evidence.retry;
+    let after = retry.unwrap_or(DEFAULT_RETRY);
+    let progressed = evidence.progressed;
+    match (due, evidence.era, evidence.cursor) {
+        (Due::Answer, Era::Modern, _) => Verdict::Reissue { cause, exposure },
+        (Due::Answer | Due::Rest, Era::Legacy, Some(last_event_id)) => {
+            Verdict::Resume { last_event_id, after, retry, progressed, cause, exposure }
+        }
+        (Due::Messages, _, cursor) => {
+            let cursor = cursor.map(|last_event_id| Cursor { last_event_id, retry });
+            Verdict::Reopen { cursor, after, progressed, cause }
         }
         _ => fail(FailureKind::Lost { cause, replacement: None }),
     }

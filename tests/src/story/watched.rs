@@ -12,7 +12,7 @@ use super::words::line;
 /// An exchange whose every input is followed by the checks that hold for all of them.
 pub struct Watched {
     exchange: Exchange,
-    version: ProtocolVersion,
+    request: Request,
     deadline: Option<Timestamp>,
     exposure: Exposure,
     /// What it told, as one line each.
@@ -27,7 +27,7 @@ impl Watched {
     /// Starts an exchange.
     pub fn new(request: &Request, config: ExchangeConfig, now: Timestamp) -> Self {
         Self {
-            version: request.version,
+            request: request.clone(),
             deadline: config.deadline,
             exchange: Exchange::new(request, config, now),
             exposure: Exposure::Unsent,
@@ -126,13 +126,13 @@ impl Watched {
             Verdict::Settled(info) | Verdict::Salvaged { answer: info, .. } => assert_eq!(Some(*info), told),
             _ => assert_eq!(told, None, "what was delivered is settled or salvaged"),
         }
-        let is_modern = self.version >= ProtocolVersion::V2026_07_28;
+        let is_modern = self.request.version >= ProtocolVersion::V2026_07_28;
         match verdict {
             Verdict::Reissue { exposure, .. } => {
                 assert!(is_modern && *exposure == self.exposure && *exposure > Exposure::Unsent);
             }
             Verdict::Resume { last_event_id, after, .. } => {
-                assert!(!is_modern && self.version > ProtocolVersion::V2024_11_05);
+                assert!(!is_modern && self.request.version > ProtocolVersion::V2024_11_05);
                 assert!(after.as_millis() >= 10 && (1..=1024).contains(&last_event_id.len()));
                 assert!(last_event_id.trim_matches(' ').bytes().all(|byte| (0x20..=0x7E).contains(&byte)));
             }

@@ -33,6 +33,11 @@ pub fn line(event: &ExchangeEvent) -> String {
         }
         ExchangeEvent::Stray { id, .. } => format!("stray {}", id.as_ref().map_or("none".to_owned(), Id::to_json)),
         ExchangeEvent::Oversized { limit } => format!("oversized {limit}"),
+        ExchangeEvent::Endpoint(reference) => format!("endpoint {reference}"),
+        ExchangeEvent::Response(message) => {
+            let content = message.result().map_or("error", |_| "result");
+            format!("response {content} {}", message.id().map_or("none".to_owned(), Id::to_json))
+        }
         ExchangeEvent::Ended(verdict) => verdict_line(verdict),
         other => panic!("no word for {other:?}"),
     }
@@ -44,8 +49,14 @@ pub fn verdict_line(verdict: &Verdict) -> String {
         Verdict::Settled(info) => format!("settled {}", info.status),
         Verdict::Salvaged { answer, damage } => format!("salvaged {} {}", answer.status, damage_word(*damage)),
         Verdict::Reissue { cause, exposure } => format!("reissue {} {exposure}", cause_word(*cause)),
-        Verdict::Resume { last_event_id, after, cause } => {
-            format!("resume {last_event_id} after {} {}", after.as_millis(), cause_word(*cause))
+        Verdict::Resume { last_event_id, after, progressed, cause, .. } => {
+            let progress = if *progressed { " progressed" } else { "" };
+            format!("resume {last_event_id} after {} {}{progress}", after.as_millis(), cause_word(*cause))
+        }
+        Verdict::Reopen { cursor, after, progressed, cause } => {
+            let id = cursor.as_ref().map_or("start", |cursor| &cursor.last_event_id);
+            let progress = if *progressed { " progressed" } else { "" };
+            format!("reopen {id} after {} {}{progress}", after.as_millis(), cause_word(*cause))
         }
         Verdict::Redirect { location } => format!("redirect {location}"),
         Verdict::Accepted { status } => format!("accepted {status}"),
