@@ -102,8 +102,8 @@ pub enum DropReason {
     /// definition.
     #[error("x-mcp-header is where a chain of properties does not lead")]
     NotReachable,
-    /// A member it depends on comes twice (`x-mcp-header`, `type`, a property's or the tool's name), and readers differ in
-    /// which they take.
+    /// A member it depends on comes twice (`x-mcp-header`, `type`, `inputSchema`, a property, the tool's name), and readers
+    /// differ in which they take.
     #[error("a member that x-mcp-header depends on comes twice")]
     Ambiguous,
 }

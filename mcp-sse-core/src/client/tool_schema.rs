@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
             }
             Value::Type => {
                 self.take_type(false);
-                Place::Data
+                Place::OtherSchema
             }
             Value::Annotation => return Err(DropReason::NotAString),
         };
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
             Value::In(_) | Value::Property(_) => Place::List,
             Value::Type => {
                 self.take_type(false);
-                Place::Data
+                Place::List
             }
             Value::Annotation => return Err(DropReason::NotAString),
         };
