@@ -14,6 +14,10 @@ mod outcome;
 mod policy;
 mod reply;
 mod shared;
+pub mod subscription;
+pub mod tool_headers;
+mod tool_schema;
+pub mod versions;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -37,6 +37,7 @@ mod members;
 mod message;
 mod object;
 mod text;
+mod tokens;
 
 pub use array::{ArrayCursor, Elements, read_array};
 pub use envelope::{Envelope, ErrorObject, read};
@@ -45,3 +46,4 @@ pub use grammar::{Completeness, Shape, check, check_bytes, shape};
 pub use id::{Decimal, Id};
 pub use message::{Layout, Message, MessageKind};
 pub use object::{object_member, object_members, string};
+pub(crate) use tokens::{Token, tokens};

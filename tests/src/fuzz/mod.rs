@@ -4,3 +4,4 @@ pub mod decoder;
 pub mod envelope;
 pub mod exchange;
 pub mod head;
+pub mod tools;

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod endpoint;
+mod fuzz_tools;
 mod ids;
 mod interleaving;
 mod lost;
@@ -14,3 +15,6 @@ mod reply;
 mod request_body;
 mod request_errors;
 mod request_headers;
+mod subscription;
+mod tool_headers;
+mod versions;
