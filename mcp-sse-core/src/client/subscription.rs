@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::legacy::Reconnect;
 use crate::jsonrpc::{Id, Message, MessageKind, object_member, object_members, read_array, string};
 
 /// The request that opens a stream of notifications.
@@ -175,11 +176,11 @@ fn strings(array: &str) -> impl Iterator<Item = Cow<'_, str>> {
 }
 
 /// The wait before the first re-opening, without jitter.
-pub const FIRST_WAIT: Duration = Duration::from_secs(1);
+pub const FIRST_WAIT: Duration = Reconnect::SUBSCRIPTION.first;
 
 /// The longest wait: a server that comes back is heard again within half a minute, and one that does not is asked twice a
 /// minute.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(30);
+pub const LONGEST_WAIT: Duration = Reconnect::SUBSCRIPTION.most;
 
 /// How long to wait before a lost stream is opened again, after so many losses or failed openings in a row.
 ///
@@ -197,22 +198,8 @@ pub const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// ```
 #[must_use]
 pub fn reopen_wait(failures: u32, seed: u64) -> Duration {
-    let Some(doublings) = failures.checked_sub(1) else {
-        return Duration::ZERO;
-    };
-    let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
-    let most = FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT);
-    // In steps of a thousandth of the half, which is finer than any timer here needs.
-    let thousandths = u32::try_from(mix(seed, failures) % 1001).unwrap_or_default();
-    most / 2 + most / 2000 * thousandths
-}
-
-/// A hash of two integers that spreads every bit of both over all bits of the outcome: the finalizer of splitmix64
-/// (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014), after the seed has moved on by its
-/// increment, 2^64 over the golden ratio, once for each failure.
-const fn mix(seed: u64, failures: u32) -> u64 {
-    let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(failures as u64));
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
+    match failures.checked_sub(1) {
+        Some(earlier) => Reconnect::SUBSCRIPTION.wait(earlier, seed),
+        None => Duration::ZERO,
+    }
 }

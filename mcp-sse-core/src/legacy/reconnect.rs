@@ -4,7 +4,7 @@
 
 use core::time::Duration;
 
-/// Waits that double from a first to a longest one, each shortened by up to a quarter.
+/// Waits that double from a first to a longest one, each shortened by up to a half.
 ///
 /// ```
 /// use core::time::Duration;
@@ -13,7 +13,7 @@ use core::time::Duration;
 /// let waits = Reconnect::CHANNEL;
 /// for (failures, most) in [(0, 500), (1, 1_000), (2, 2_000), (6, 30_000), (60, 30_000)] {
 ///     let (wait, most) = (waits.wait(failures, 7), Duration::from_millis(most));
-///     assert!(wait <= most && wait >= most * 3 / 4);
+///     assert!(wait <= most && wait >= most / 2);
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,20 +31,24 @@ impl Reconnect {
     /// F10: a subscription, 1 s doubling to 30 s.
     pub const SUBSCRIPTION: Self = Self { first: Duration::from_secs(1), most: Duration::from_secs(30) };
 
-    /// The wait after `failures` losses in a row that came before this one.
+    /// The wait after `failures` losses in a row that came before this one: between half the longest and all of it, so
+    /// that clients that lost the same server at once come back apart.
     #[must_use]
     pub fn wait(self, failures: u32, seed: u64) -> Duration {
-        let doubled = 1_u32.checked_shl(failures).map_or(self.most, |factor| self.first.saturating_mul(factor));
-        let longest = doubled.min(self.most);
-        // A quarter at most: clients that lost the same server at once come back apart, and none comes early.
-        longest - longest / 1024 * (scatter(seed, failures) % 256)
+        let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
+        let most = self.first.saturating_mul(factor).min(self.most);
+        // In steps of a thousandth of the half, which is finer than any timer here needs.
+        let thousandths = u32::try_from(mix(seed, failures) % 1001).unwrap_or_default();
+        most / 2 + most / 2000 * thousandths
     }
 }
 
-/// A number that differs between seeds and between rounds (the finaliser of SplitMix64).
-fn scatter(seed: u64, round: u32) -> u32 {
-    let mut mixed = seed.wrapping_add(u64::from(round).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((mixed ^ (mixed >> 31)) >> 32) as u32
+/// A hash of two integers that spreads every bit of both over all bits of the outcome: the finalizer of splitmix64
+/// (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014), after the seed has moved on by its
+/// increment, 2^64 over the golden ratio, once for each failure.
+const fn mix(seed: u64, failures: u32) -> u64 {
+    let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(failures as u64));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
