@@ -1,21 +1,72 @@
-//! One call: attempts until one outcome. Every rule on what follows a verdict is here (F1, F2, F13, F14, E18);
-//! whether a cancel is told to the server (E11, F9) is the client's affair, since that is a call of its own.
+//! One call: attempts until one outcome. Every rule on what follows a verdict is here (F1, F2, F11 to F14, E18);
+//! whether a cancel is told to the server (E11, F9) is the client's affair, since that is a call of its own, and so
+//! is what an answer says of the server (`detour`).
 //!
 //! Rules: a call knows its own attempts and nothing of other calls; what calls share is given to it. Steps
 //! are the client's affair: here is only decided.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::time::Duration;
+
 use super::config::ClientConfig;
+use super::detour::Detour;
 use super::endpoint::Endpoint;
 use super::http_request::Outgoing;
+use super::origin::Route;
 use super::outcome::{Done, Outcome};
 use super::policy::{CallOptions, ReissuePolicy};
-use crate::exchange::{Cause, Exchange, Exposure, Failure, FailureKind, Verdict};
-use crate::http::ResponseHead;
+use super::subscription;
+use crate::exchange::{Answer, AnswerInfo, Cause, Cursor, Exchange, Exposure, Failure, FailureKind, Verdict};
+use crate::http::{Era, ResponseHead};
 use crate::jsonrpc::Id;
+use crate::legacy::Resumption;
 use crate::time::Timestamp;
 
 /// How many redirects are followed for one request (E18).
 const MAX_REDIRECTS: u32 = 3;
+
+/// What a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A caller's request.
+    Request,
+    /// A caller's notification, or a cancel that goes with a call.
+    Notification,
+    /// A caller listens: `subscriptions/listen`, the listening GET, or the channel that is there.
+    Listen,
+    /// `server/discover`, to find out what the server speaks.
+    Probe,
+    /// `initialize`.
+    Initialize,
+    /// `notifications/initialized`.
+    Initialized,
+    /// The GET of the 2024-11-05 channel.
+    Channel,
+    /// `tools/list`, read again because its headers did not match (F4).
+    ToolList,
+    /// An answer to a request of the server's.
+    Response,
+    /// The DELETE of a session.
+    Deletion,
+}
+
+impl Kind {
+    /// Whether it is the caller's own, so that its events are told.
+    pub(super) const fn is_the_callers(self) -> bool {
+        matches!(self, Self::Request | Self::Notification | Self::Listen)
+    }
+
+    /// Whether it goes out only when the handshake is done.
+    pub(super) const fn waits_for_the_handshake(self) -> bool {
+        matches!(self, Self::Request | Self::Notification | Self::Listen | Self::ToolList)
+    }
+
+    /// Whether it is sent with an id, to be answered.
+    pub(super) const fn expects_answer(self) -> bool {
+        matches!(self, Self::Request | Self::Listen | Self::Probe | Self::Initialize | Self::ToolList)
+    }
+}
 
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,28 +75,64 @@ pub(super) enum Phase {
     Waiting(Timestamp),
     /// An exchange is under way.
     Running,
+    /// A handshake is under way that it needs.
+    Blocked,
+    /// The list of tools is read again, which it needs (F4).
+    Listing,
+    /// It was posted, and its answer comes on the channel (H3).
+    Awaiting,
 }
 
 /// What a verdict leads to.
 pub(super) enum Next {
     /// Another attempt, not before this moment.
     Reissue { cause: Cause, exposure: Exposure, at: Timestamp },
+    /// The rest of the stream, after a wait that ends at this moment.
+    Resume { cause: Cause, after: Duration, at: Timestamp },
     /// The same request, under the same id, to another place.
     Redirect(Endpoint),
+    /// It was posted: the channel answers.
+    Await,
     /// The end.
     Done(Done),
 }
 
 /// One call.
 pub(super) struct Call {
+    pub(super) kind: Kind,
     pub(super) outgoing: Outgoing,
     pub(super) options: CallOptions,
     pub(super) deadline: Option<Timestamp>,
     pub(super) phase: Phase,
-    /// Whether an answer is due: a request, not a notification.
-    pub(super) expects_answer: bool,
     /// The id of the attempt under way, or of the last one.
     pub(super) id: Option<Id>,
+    /// How the attempt under way, or the last one, went out.
+    pub(super) route: Option<Route>,
+    /// Where its stream goes on, once it has broken (E6, F12).
+    pub(super) cursor: Option<Cursor>,
+    resumption: Resumption,
+    /// Whether the exchange under way asks for the rest of a stream.
+    pub(super) is_resuming: bool,
+    /// What its answer leads to besides the answer itself, once the exchange has ended.
+    pub(super) detour: Option<Detour>,
+    /// What the answer that came on the channel was (H3).
+    pub(super) answered: Option<AnswerInfo>,
+    /// The channel was lost while the request was being posted.
+    pub(super) lost_channel: Option<Cause>,
+    /// F3, F4, F7: each happens once.
+    pub(super) has_changed_version: bool,
+    pub(super) has_listed_tools: bool,
+    pub(super) has_renewed_session: bool,
+    /// F4: the answer that stands if nothing better comes.
+    pub(super) first_refusal: Option<Box<Answer>>,
+    /// Requests of the server's that the embedder is still to answer (F15).
+    pub(super) asked: Vec<Id>,
+    /// F10: whether the subscription was ever acknowledged.
+    pub(super) is_acknowledged: bool,
+    /// F10: losses in a row without an acknowledgment.
+    pub(super) losses: u32,
+    /// What waits to be told of the channel, so that it stays bounded.
+    pub(super) queued: usize,
     /// Attempts made, the one under way included.
     pub(super) attempts: u32,
     /// How far the requests that have ended got, at most: those of lost attempts, and those redirected.
@@ -59,14 +146,29 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn new(outgoing: Outgoing, expects_answer: bool, options: CallOptions, now: Timestamp) -> Self {
+    pub(super) fn new(kind: Kind, outgoing: Outgoing, options: CallOptions, most_barren: u32, now: Timestamp) -> Self {
         Self {
+            kind,
             outgoing,
             deadline: options.timeout.map(|timeout| now.saturating_add(timeout)),
             options,
             phase: Phase::Waiting(now),
-            expects_answer,
             id: None,
+            route: None,
+            cursor: None,
+            resumption: Resumption::new(most_barren),
+            is_resuming: false,
+            detour: None,
+            answered: None,
+            lost_channel: None,
+            has_changed_version: false,
+            has_listed_tools: false,
+            has_renewed_session: false,
+            first_refusal: None,
+            asked: Vec::new(),
+            is_acknowledged: false,
+            losses: 0,
+            queued: 0,
             attempts: 0,
             reached: Exposure::Unsent,
             earlier: Exposure::Unsent,
@@ -76,11 +178,18 @@ impl Call {
         }
     }
 
-    /// Another attempt is made.
-    pub(super) fn begin_attempt(&mut self) {
-        self.attempts += 1;
+    /// The era of the attempt under way, or of the last one.
+    pub(super) fn era(&self) -> Option<Era> {
+        self.route.as_ref().map(|route| route.era)
+    }
+
+    /// Another attempt is made; the rest of a stream is not one.
+    pub(super) const fn begin_attempt(&mut self) {
         self.phase = Phase::Running;
-        self.earlier = self.reached;
+        if !self.is_resuming {
+            self.attempts += 1;
+            self.earlier = self.reached;
+        }
     }
 
     /// What the verdict of an attempt leads to. `exchange` is the one that came to it.
@@ -92,9 +201,17 @@ impl Call {
         config: &ClientConfig,
         now: Timestamp,
     ) -> Next {
+        if let Some(answer) = self.answered {
+            // It came before the response to the request that asked for it (H3).
+            return Next::Done(self.done(Outcome::Settled(answer)));
+        }
         let outcome = match verdict {
             Verdict::Settled(answer) => Outcome::Settled(answer),
             Verdict::Salvaged { answer, damage } => Outcome::Salvaged { answer, damage },
+            Verdict::Accepted { .. } if self.era() == Some(Era::HttpSse) && self.kind.expects_answer() => {
+                self.reach(Exposure::Headed);
+                return Next::Await;
+            }
             Verdict::Accepted { status } => Outcome::Accepted { status },
             Verdict::Redirect { location } => {
                 let target = (self.redirects < MAX_REDIRECTS).then(|| endpoint.join_same_origin(&location)).flatten();
@@ -105,6 +222,10 @@ impl Call {
                 }
                 Outcome::Failed(redirect_refused(exchange.and_then(Exchange::head)))
             }
+            Verdict::Reissue { cause, exposure } if self.kind == Kind::Listen => {
+                self.lose(cause, exposure);
+                return Next::Reissue { cause, exposure, at: self.reopen_at(config, now) };
+            }
             Verdict::Reissue { cause, exposure } => {
                 if let Some(at) = self.reissue_at(exchange, config, now) {
                     self.reissues += 1;
@@ -114,13 +235,105 @@ impl Call {
                 }
                 Outcome::Failed(Failure::new(FailureKind::Lost { cause, replacement: None }, exposure))
             }
-            // Resuming needs the session that an era of its own keeps; without one, the stream is lost (E7).
-            Verdict::Resume { cause, .. } | Verdict::Reopen { cause, .. } => {
+            Verdict::Resume { last_event_id, after, retry, progressed, cause, exposure } => {
+                let mut cursor = Cursor::new(last_event_id);
+                cursor.retry = retry;
+                // The request's own stream is no opening that could have been barren (F11).
+                let is_new = progressed || !self.is_resuming;
+                self.cursor = Some(cursor);
+                self.lose(cause, exposure);
+                if let Some(next) = self.resume(cause, after, is_new, now) {
+                    return next;
+                }
+                Outcome::Failed(Failure::new(FailureKind::Lost { cause, replacement: None }, exposure))
+            }
+            Verdict::Reopen { cursor, after, progressed, cause } => {
+                self.cursor = cursor;
+                if let Some(next) = self.resume(cause, after, progressed, now) {
+                    return next;
+                }
                 Outcome::Failed(Failure::new(FailureKind::Lost { cause, replacement: None }, Exposure::Streaming))
             }
-            Verdict::Failed(failure) => Outcome::Failed(failure),
+            Verdict::Failed(failure) => match self.on_failure(failure, exchange, config, now) {
+                Ok(outcome) => outcome,
+                Err(next) => return next,
+            },
         };
         Next::Done(self.done(outcome))
+    }
+
+    /// What a failed exchange means for a call that is more than one request: a resumed stream, a listening one, or a
+    /// request whose answer comes elsewhere.
+    fn on_failure(
+        &mut self,
+        failure: Failure,
+        exchange: Option<&Exchange>,
+        config: &ClientConfig,
+        now: Timestamp,
+    ) -> Result<Outcome, Next> {
+        let lost = |cause| FailureKind::Lost { cause, replacement: None };
+        if let Some(cause) = self.lost_channel {
+            // Its request was closed because nobody can answer it any more (H5).
+            let kind = if failure.may_have_run() { lost(cause) } else { failure.kind };
+            return Ok(Outcome::Failed(Failure::new(kind, failure.exposure)));
+        }
+        let is_listening = self.kind == Kind::Listen && self.era() == Some(Era::Legacy);
+        match &failure.kind {
+            // H3: what the network did to the POST says nothing of the answer, if the request may have got there.
+            FailureKind::Lost { .. }
+                if self.era() == Some(Era::HttpSse) && self.kind.expects_answer() && failure.may_have_run() =>
+            {
+                self.reach(failure.exposure);
+                return Err(Next::Await);
+            }
+            // F12: there is no such stream, or none any more; that is no error of the session.
+            FailureKind::Status(status) if is_listening && matches!(status.status(), 404 | 405) => {
+                return Ok(Outcome::ListeningEnded { status: Some(status.status()) });
+            }
+            FailureKind::NoAnswer { status } if is_listening => {
+                return Ok(Outcome::ListeningEnded { status: Some(*status) });
+            }
+            FailureKind::Status(status) if self.is_resuming => match status.status() {
+                404 if self.route.as_ref().is_some_and(|route| route.session_id.is_some()) => {
+                    return Ok(Outcome::Failed(Failure::new(FailureKind::SessionExpired, failure.exposure)));
+                }
+                404 | 405 => {
+                    let kind = self.lost.map_or_else(|| failure.kind.clone(), lost);
+                    return Ok(Outcome::Failed(Failure::new(kind, failure.exposure)));
+                }
+                401 | 403 => {}
+                // It cannot now; it is asked again within the budget.
+                _ => {
+                    let cause = self.lost.unwrap_or(Cause::Ended);
+                    let asked = exchange.and_then(Exchange::head).and_then(ResponseHead::retry_after);
+                    let floor = asked.and_then(|asked| asked.delay()).unwrap_or_default();
+                    let kept = self.cursor.as_ref().and_then(|cursor| cursor.retry).unwrap_or(DEFAULT_RETRY);
+                    if let Some(next) = self.resume(cause, kept.max(floor), false, now) {
+                        return Err(next);
+                    }
+                }
+            },
+            // F10: a server that was heard once is asked again, also if it cannot be reached for a while.
+            FailureKind::Unsent { cause } if self.kind == Kind::Listen && self.is_acknowledged => {
+                let (cause, exposure) = (Cause::Broken(*cause), failure.exposure);
+                return Err(Next::Reissue { cause, exposure, at: self.reopen_at(config, now) });
+            }
+            _ => {}
+        }
+        Ok(Outcome::Failed(failure))
+    }
+
+    /// F11, F12: the rest of the stream is asked for, unless its budget is used up or the deadline comes before.
+    fn resume(&mut self, cause: Cause, asked: Duration, progressed: bool, now: Timestamp) -> Option<Next> {
+        let after = self.resumption.next(asked, progressed)?;
+        let at = now.saturating_add(after);
+        self.deadline.is_none_or(|deadline| at < deadline).then_some(Next::Resume { cause, after, at })
+    }
+
+    /// F10: when a lost subscription is opened again.
+    fn reopen_at(&mut self, config: &ClientConfig, now: Timestamp) -> Timestamp {
+        self.losses = self.losses.saturating_add(1);
+        now.saturating_add(subscription::reopen_wait(self.losses, config.seed))
     }
 
     /// The end of a call that has no exchange under way.
@@ -185,12 +398,15 @@ impl Call {
         };
         let exposure = match &outcome {
             Outcome::Failed(failure) => failure.exposure,
-            Outcome::Accepted { .. } => Exposure::Headed.max(self.reached),
+            Outcome::Accepted { .. } | Outcome::ListeningEnded { .. } => Exposure::Headed.max(self.reached),
             _ => Exposure::Streaming,
         };
         Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run: self.earlier_may_have_run() }
     }
 }
+
+/// F11: what a stream that said nothing waits.
+const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 
 /// F13: until when the response's head asks to wait, counted from its arrival.
 fn asked_to_wait_until(exchange: &Exchange) -> Option<Timestamp> {
