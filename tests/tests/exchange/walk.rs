@@ -1,5 +1,5 @@
 //! Property 5: every sequence of facts up to a depth is walked, and each step is held against a literal model of the rows
-//! E1 to E20.
+//! E1 to E20, and F11, F12 and H2 for the legacy eras' other requests.
 //!
 //! Rules: the model knows nothing of how the exchange is built; it is the rows again, written for scripts of few kinds of
 //! bytes. A branch is cut when the verdict is given, and then fed a few inputs more. What holds for every input (one
@@ -8,8 +8,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use core::time::Duration;
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::exchange::{BreakKind, ExchangeConfig, Framing, Misuse, Request};
+
+use mcp_sse_core::exchange::{BreakKind, Carries, Cursor, ExchangeConfig, Framing, Misuse, Request};
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
 use mcp_sse_tests::story::{Watched, error, event, note, result};
 
@@ -34,6 +36,8 @@ enum Input {
     StrayPiece,
     /// An event that is not JSON, or such a text.
     BadPiece,
+    /// An event that names an endpoint.
+    EndpointPiece,
     Marked,
     Unmarked,
     Short,
@@ -88,6 +92,86 @@ const MORE_FACTS: &[Input] = &[
     Cancel,
 ];
 
+/// What is walked for requests to which a stream is due.
+const STREAM_FACTS: &[Input] = &[
+    Reused,
+    Sending,
+    Sent,
+    HeadSse,
+    HeadJson,
+    Head202,
+    Head500,
+    Piece,
+    AnswerPiece,
+    StrayPiece,
+    BadPiece,
+    EndpointPiece,
+    Marked,
+    Short,
+    Broken,
+    Early,
+    Late,
+    LateAnswer,
+    Cancel,
+];
+
+/// What an HTTP request is, under which era.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Modern,
+    Legacy,
+    /// A request under 2024-11-05, whose answer comes elsewhere.
+    HttpSse,
+    ModernNotification,
+    LegacyNotification,
+    Deletion,
+    /// From the cursor `g`, with a `retry` of 50 ms.
+    Resumption,
+    Listening,
+    /// The same, from the cursor `g`, with a `retry` of 50 ms.
+    ListeningFrom,
+    Channel,
+}
+
+impl Kind {
+    /// A status is due and no more.
+    fn is_status_due(self) -> bool {
+        matches!(self, Self::HttpSse | Self::ModernNotification | Self::LegacyNotification | Self::Deletion)
+    }
+
+    fn is_listening(self) -> bool {
+        matches!(self, Self::Listening | Self::ListeningFrom)
+    }
+
+    /// Only an event stream will do.
+    fn is_stream_due(self) -> bool {
+        matches!(self, Self::Resumption | Self::Channel) || self.is_listening()
+    }
+
+    /// Whether a POST of a request is answered by an error under a status of failure (E17).
+    fn is_posted_request(self) -> bool {
+        matches!(self, Self::Modern | Self::Legacy | Self::HttpSse)
+    }
+
+    fn request(self) -> Request {
+        let given = || Cursor::new("g").with_retry(Duration::from_millis(50));
+        let (version, id, carries) = match self {
+            Self::Modern => (ProtocolVersion::LATEST, true, Carries::Message),
+            Self::Legacy => (ProtocolVersion::V2025_11_25, true, Carries::Message),
+            Self::HttpSse => (ProtocolVersion::V2024_11_05, true, Carries::Message),
+            Self::ModernNotification => (ProtocolVersion::LATEST, false, Carries::Message),
+            Self::LegacyNotification => (ProtocolVersion::V2025_11_25, false, Carries::Message),
+            Self::Deletion => (ProtocolVersion::V2025_11_25, false, Carries::Deletion),
+            Self::Resumption => (ProtocolVersion::V2025_11_25, true, Carries::Resumption(given())),
+            Self::Listening => (ProtocolVersion::V2025_11_25, false, Carries::Listening(None)),
+            Self::ListeningFrom => (ProtocolVersion::V2025_11_25, false, Carries::Listening(Some(given()))),
+            Self::Channel => (ProtocolVersion::V2024_11_05, false, Carries::Channel),
+        };
+        let request = Request::new("tools/call").with_version(version).with_carries(carries);
+        if id { request.with_id(7) } else { request }
+    }
+}
+
 /// What comes once the verdict was given.
 const AFTER_THE_END: [Input; 5] = [HeadSse, AnswerPiece, Marked, Broken, Cancel];
 
@@ -120,8 +204,7 @@ enum Ending {
 /// The rows, literally.
 #[derive(Clone, Debug)]
 struct Model {
-    is_modern: bool,
-    is_notification: bool,
+    kind: Kind,
     exposure: Exposure,
     is_reused: bool,
     head: Option<Head>,
@@ -131,14 +214,16 @@ struct Model {
     has_answer: bool,
     has_stray: bool,
     has_bad: bool,
+    has_endpoint: bool,
+    /// Whether a message came that shows that the stream leads somewhere.
+    has_progress: bool,
     is_over: bool,
 }
 
 impl Model {
-    fn new(is_modern: bool, is_notification: bool) -> Self {
+    fn new(kind: Kind) -> Self {
         Self {
-            is_modern,
-            is_notification,
+            kind,
             exposure: Exposure::Unsent,
             is_reused: false,
             head: None,
@@ -147,6 +232,8 @@ impl Model {
             has_answer: false,
             has_stray: false,
             has_bad: false,
+            has_endpoint: false,
+            has_progress: false,
             is_over: false,
         }
     }
@@ -166,7 +253,8 @@ impl Model {
         let mut told = Vec::new();
         let result = if self.is_over {
             Err(Misuse::Ended)
-        } else if matches!(input, Late | LateAnswer) {
+        } else if matches!(input, Late | LateAnswer) && !self.has_endpoint {
+            // A channel has no deadline once its endpoint came.
             self.end(Ending::TimedOut, &mut told);
             Ok(())
         } else {
@@ -185,10 +273,10 @@ impl Model {
             // A response may come before the request is whole.
             Sent if self.head.is_some() => {}
             Connected | Reused | Sending | Sent => return Err(Misuse::OutOfOrder),
-            Interim | Early => {}
+            Interim | Early | Late => {}
             HeadSse | HeadJson | Head202 | Head500 if self.head.is_some() => return Err(Misuse::SecondHead),
             HeadSse | HeadJson | Head202 | Head500 => self.take_head(input, told),
-            Piece | AnswerPiece | StrayPiece | BadPiece => match self.head {
+            Piece | AnswerPiece | StrayPiece | BadPiece | EndpointPiece | LateAnswer => match self.head {
                 None => return Err(Misuse::NoHead),
                 Some(head) => self.take_piece(head, input, told),
             },
@@ -197,7 +285,6 @@ impl Model {
             Short => self.end(Ending::Short, told),
             Broken => self.end(Ending::Broken("Reset"), told),
             Cancel => self.end(Ending::Cancelled, told),
-            Late | LateAnswer => unreachable!(),
         }
         Ok(())
     }
@@ -211,8 +298,12 @@ impl Model {
         });
         let status = if input == Head202 { 202 } else { 200 };
         match input {
-            // E20: any 2xx.
-            HeadSse | HeadJson | Head202 if self.is_notification => told.push(format!("accepted {status}")),
+            // E20, H3: any 2xx.
+            HeadSse | HeadJson | Head202 if self.kind.is_status_due() => told.push(format!("accepted {status}")),
+            // E24: a GET is for a stream.
+            HeadJson if self.kind.is_stream_due() => {
+                told.push("failed content_type \"application/json\" headed".to_owned());
+            }
             // E19
             Head202 => told.push("failed no_answer 202 headed".to_owned()),
             _ => return,
@@ -225,17 +316,39 @@ impl Model {
         if head != Head::Sse {
             self.text.push(match input {
                 Piece => ' ',
-                AnswerPiece => 'a',
+                AnswerPiece | LateAnswer => 'a',
                 StrayPiece => 's',
                 _ => 'b',
             });
             return;
         }
+        if self.kind == Kind::Channel {
+            // H2, H4
+            match input {
+                EndpointPiece if !self.has_endpoint => {
+                    self.has_endpoint = true;
+                    told.push("endpoint /m".to_owned());
+                }
+                Piece if self.has_endpoint => told.push("note n".to_owned()),
+                AnswerPiece | LateAnswer if self.has_endpoint => told.push("response {\"ok\":true} 7".to_owned()),
+                StrayPiece if self.has_endpoint => told.push("response {\"ok\":true} 8".to_owned()),
+                _ => {}
+            }
+            return;
+        }
+        // F11, F12: where an answer is awaited a message has to have a new id; `Piece` is the only one with any.
+        self.has_progress |= match input {
+            Piece => self.kind.is_listening() || !self.has_cursor,
+            AnswerPiece | StrayPiece => self.kind.is_listening(),
+            _ => false,
+        };
         match input {
             Piece => {
                 self.has_cursor = true;
                 told.push("note n".to_owned());
             }
+            EndpointPiece => {}
+            AnswerPiece if self.kind.is_listening() => told.push("stray 7".to_owned()),
             // E2; a second one is ignored.
             AnswerPiece if !self.has_answer => {
                 self.has_answer = true;
@@ -269,7 +382,7 @@ impl Model {
         }
         let status = if self.head == Some(Head::Failed) { 500 } else { 200 };
         // A JSON body is judged at its end, but not by who closes it. Under 500 only an error is an answer, under any id.
-        if ending != Ending::Cancelled && !self.is_notification {
+        if ending != Ending::Cancelled && self.kind.is_posted_request() {
             match (self.head, self.content()) {
                 (Some(Head::Json), "a") => {
                     self.has_answer = true;
@@ -309,13 +422,15 @@ impl Model {
         match ending {
             Ending::Cancelled => return format!("failed cancelled {exposure}"),
             _ if status == 500 => {
-                let is_refusal = self.is_notification && matches!(self.content(), "a" | "s");
+                let is_refusal = !self.kind.is_posted_request() && matches!(self.content(), "a" | "s");
                 let error = if is_refusal { " error -5" } else { "" };
                 return format!("failed status 500{error} {exposure}");
             }
             Ending::TimedOut => return format!("failed timeout {exposure}"),
-            // E1
-            Ending::Broken(kind) if exposure == "unsent" => return format!("failed unsent {kind} unsent"),
+            // E1; a GET that was not sent lost nothing.
+            Ending::Broken(kind) if exposure == "unsent" && !self.can_ask_again() => {
+                return format!("failed unsent {kind} unsent");
+            }
             _ => {}
         }
         let mut cause = match ending {
@@ -338,7 +453,7 @@ impl Model {
                 ("s", _) => return format!("failed id_mismatch 8 {exposure}"),
                 (content, _) => return format!("failed invalid_json at {} {exposure}", self.bad_at(content)),
             }
-        } else if ended {
+        } else if ended && !self.kind.is_listening() && self.kind != Kind::Channel {
             // E10, E16
             if self.has_bad {
                 return format!("failed invalid_json at 0 {exposure}");
@@ -347,14 +462,23 @@ impl Model {
                 return format!("failed id_mismatch 8 {exposure}");
             }
         }
-        // E5 to E7
-        if self.is_modern && !self.is_notification {
-            format!("reissue {cause} {exposure}")
-        } else if self.has_cursor && !self.is_notification {
-            format!("resume c after 1000 {cause}")
-        } else {
-            format!("failed lost {cause} {exposure}")
+        // E5 to E7, F11, F12
+        let progress = if self.has_progress { " progressed" } else { "" };
+        match (self.kind, self.has_cursor) {
+            (Kind::Modern, _) => format!("reissue {cause} {exposure}"),
+            (Kind::Legacy, true) => format!("resume c after 1000 {cause}{progress}"),
+            (Kind::Resumption, true) => format!("resume c after 50 {cause}{progress}"),
+            (Kind::Resumption, false) => format!("resume g after 50 {cause}{progress}"),
+            (Kind::Listening, true) => format!("reopen c after 1000 {cause}{progress}"),
+            (Kind::Listening, false) => format!("reopen start after 1000 {cause}{progress}"),
+            (Kind::ListeningFrom, true) => format!("reopen c after 50 {cause}{progress}"),
+            (Kind::ListeningFrom, false) => format!("reopen g after 50 {cause}{progress}"),
+            _ => format!("failed lost {cause} {exposure}"),
         }
+    }
+
+    fn can_ask_again(&self) -> bool {
+        self.kind == Kind::Resumption || self.kind.is_listening()
     }
 
     /// Where several texts in a row, or one that is bad, stop being JSON.
@@ -374,31 +498,29 @@ impl Model {
 /// What does not change from one sequence to the next.
 struct World {
     request: Request,
-    is_modern: bool,
-    is_notification: bool,
+    kind: Kind,
     heads: [ResponseHead; 5],
-    sse: [String; 4],
-    json: [String; 4],
-    failed: [String; 4],
+    sse: [String; 5],
+    json: [String; 5],
+    failed: [String; 5],
     walked: AtomicU64,
 }
 
 impl World {
-    fn new(version: ProtocolVersion, is_notification: bool) -> Self {
-        let request = Request::new("tools/call").with_version(version);
+    fn new(kind: Kind) -> Self {
         let pieces = |answer: String, stray: String| {
-            [format!("id: c\n{}", event(&note("n"))), event(&answer), event(&stray), event("oops")]
+            let endpoint = format!("event: endpoint\n{}", event("/m"));
+            [format!("id: c\n{}", event(&note("n"))), event(&answer), event(&stray), event("oops"), endpoint]
         };
         let head = |status, kind| ResponseHead::from_headers(status, [("Content-Type", kind)]);
         let (sse, json) = ("text/event-stream", "application/json");
         Self {
-            request: if is_notification { request } else { request.with_id(7) },
-            is_modern: version == ProtocolVersion::LATEST,
-            is_notification,
+            request: kind.request(),
+            kind,
             heads: [head(200, sse), head(200, json), head(202, json), head(500, json), head(103, json)],
             sse: pieces(result("7"), result("8")),
-            json: [" ".to_owned(), result("7"), result("8"), "oops".to_owned()],
-            failed: [" ".to_owned(), error("7", -5), error("8", -5), "oops".to_owned()],
+            json: [" ".to_owned(), result("7"), result("8"), "oops".to_owned(), "oops".to_owned()],
+            failed: [" ".to_owned(), error("7", -5), error("8", -5), "oops".to_owned(), "oops".to_owned()],
             walked: AtomicU64::new(0),
         }
     }
@@ -408,7 +530,8 @@ impl World {
             Piece => 0,
             AnswerPiece | LateAnswer => 1,
             StrayPiece => 2,
-            _ => 3,
+            BadPiece => 3,
+            _ => 4,
         };
         match watched.exchange().head() {
             Some(head) if head == &self.heads[0] => &self.sse[index],
@@ -429,7 +552,7 @@ impl World {
             Head202 => watched.input(|exchange| exchange.on_head(&self.heads[2], now)),
             Head500 => watched.input(|exchange| exchange.on_head(&self.heads[3], now)),
             Interim => watched.input(|exchange| exchange.on_head(&self.heads[4], now)),
-            Piece | AnswerPiece | StrayPiece | BadPiece | LateAnswer => {
+            Piece | AnswerPiece | StrayPiece | BadPiece | EndpointPiece | LateAnswer => {
                 let piece = self.piece(watched, input).to_owned();
                 watched.body(piece.as_bytes(), now)
             }
@@ -444,7 +567,7 @@ impl World {
 
     /// Plays a sequence, each step held against the model.
     fn play(&self, sequence: &[Input]) {
-        let mut model = Model::new(self.is_modern, self.is_notification);
+        let mut model = Model::new(self.kind);
         let config = ExchangeConfig::default().with_deadline(Timestamp::from_millis(DEADLINE));
         let mut watched = Watched::new(&self.request, config, Timestamp::ZERO);
         let after: &[Input] = if sequence.len() < 3 { &AFTER_THE_END } else { &AFTER_THE_END[..2] };
@@ -491,7 +614,7 @@ impl World {
             for half in 0..2 {
                 scope.spawn(move || {
                     for &first in facts.iter().skip(half).step_by(2) {
-                        let mut model = Model::new(self.is_modern, self.is_notification);
+                        let mut model = Model::new(self.kind);
                         let _ = model.apply(first);
                         self.walk(facts, depth, &mut vec![first], &model);
                     }
@@ -511,22 +634,22 @@ fn observed(watched: &Watched) -> impl PartialEq + core::fmt::Debug + use<> {
 /// E1 to E20, E27: a request in the modern era.
 #[test]
 fn e27_walk_of_a_modern_request() {
-    let walked = World::new(ProtocolVersion::LATEST, false).walk_all(FACTS, 6);
+    let walked = World::new(Kind::Modern).walk_all(FACTS, 6);
     assert!(walked > 1_000_000, "{walked}");
 }
 
 /// E1 to E20, E27: a request in the legacy era.
 #[test]
 fn e27_walk_of_a_legacy_request() {
-    let walked = World::new(ProtocolVersion::V2025_11_25, false).walk_all(FACTS, 6);
+    let walked = World::new(Kind::Legacy).walk_all(FACTS, 6);
     assert!(walked > 1_000_000, "{walked}");
 }
 
 /// E20, E27: a notification, in both.
 #[test]
 fn e20_walk_of_a_notification() {
-    for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
-        let walked = World::new(version, true).walk_all(FACTS, 5);
+    for kind in [Kind::ModernNotification, Kind::LegacyNotification] {
+        let walked = World::new(kind).walk_all(FACTS, 5);
         assert!(walked > 50_000, "{walked}");
     }
 }
@@ -534,10 +657,41 @@ fn e20_walk_of_a_notification() {
 /// E10, E12, E16, E17: more kinds of bytes, and bytes that come late.
 #[test]
 fn e27_walk_of_more_kinds_of_bytes() {
-    for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
-        for is_notification in [false, true] {
-            let walked = World::new(version, is_notification).walk_all(MORE_FACTS, 5);
-            assert!(walked > 20_000, "{walked}");
-        }
+    for kind in [Kind::Modern, Kind::Legacy, Kind::ModernNotification, Kind::LegacyNotification] {
+        let walked = World::new(kind).walk_all(MORE_FACTS, 5);
+        assert!(walked > 20_000, "{walked}");
+    }
+}
+
+/// E6, E27, F11: the rest of a request's stream.
+#[test]
+fn e27_walk_of_a_resumption() {
+    let walked = World::new(Kind::Resumption).walk_all(STREAM_FACTS, 5);
+    assert!(walked > 100_000, "{walked}");
+}
+
+/// E27, F12: a listening stream, from its beginning and from a cursor.
+#[test]
+fn e27_walk_of_a_listening_stream() {
+    for kind in [Kind::Listening, Kind::ListeningFrom] {
+        let walked = World::new(kind).walk_all(STREAM_FACTS, 5);
+        assert!(walked > 100_000, "{walked}");
+    }
+}
+
+/// E27, H2, H4: the 2024-11-05 channel.
+#[test]
+fn e27_walk_of_a_channel() {
+    let walked = World::new(Kind::Channel).walk_all(STREAM_FACTS, 5);
+    assert!(walked > 100_000, "{walked}");
+}
+
+/// E27, H3: what only a status is due to, besides a notification.
+#[test]
+fn e27_walk_of_a_deletion_and_of_a_2024_11_05_request() {
+    for kind in [Kind::Deletion, Kind::HttpSse] {
+        let walked = World::new(kind).walk_all(FACTS, 5);
+        assert!(walked > 50_000, "{walked}");
+        World::new(kind).walk_all(MORE_FACTS, 4);
     }
 }
