@@ -22,3 +22,4 @@ mod status;
 mod tail;
 mod time;
 mod walk;
+mod walk_model;
