@@ -7,7 +7,8 @@ use std::path::Path;
 
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::exchange::{
-    BreakKind, Exchange, ExchangeConfig, ExchangeEvent, Fact, Framing, Misuse, Request, State, Verdict, transitions,
+    BreakKind, Carries, Cursor, Exchange, ExchangeConfig, ExchangeEvent, Fact, Framing, Misuse, Request, State,
+    Verdict, transitions,
 };
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
 
@@ -29,7 +30,8 @@ fn response(exchange: &mut Exchange, status: u16, media_type: &str, body: &str) 
     sent(exchange);
     exchange.on_head(&ResponseHead::from_headers(status, [("content-type", media_type)]), NOW).expect("in order");
     let mut rest = body.as_bytes();
-    while !rest.is_empty() {
+    // What the head has settled has no use for the body.
+    while !rest.is_empty() && exchange.state() != State::Ended {
         exchange.on_body(&mut rest, NOW).expect("in order");
         while exchange.poll_event().is_some() {}
     }
@@ -78,6 +80,87 @@ const ENDINGS: &[Ending] = &[
     ("cancel", |exchange| exchange.cancel(NOW)),
 ];
 
+/// Situations of the legacy eras' other requests.
+const OTHER_SITUATIONS: &[Situation] = &[
+    ("nothing written", |_| {}),
+    ("request written", sent),
+    ("event stream, nothing yet", |exchange| response(exchange, 200, "text/event-stream", ": keep-alive\n\n")),
+    ("event stream, an event id seen", |exchange| response(exchange, 200, "text/event-stream", "id: 1\ndata:\n\n")),
+    ("event stream, the endpoint", |exchange| {
+        response(exchange, 200, "text/event-stream", "event: endpoint\ndata: /m\n\n");
+    }),
+    ("event stream, the answer unterminated", |exchange| {
+        response(exchange, 200, "text/event-stream", &format!("data: {ANSWER}"));
+    }),
+    ("event stream, the answer", |exchange| {
+        response(exchange, 200, "text/event-stream", &format!("data: {ANSWER}\n\n"));
+    }),
+    ("event stream, another's answer", |exchange| {
+        response(exchange, 200, "text/event-stream", "data: {\"id\":8,\"result\":{}}\n\n");
+    }),
+    ("JSON, the answer", |exchange| response(exchange, 200, "application/json", ANSWER)),
+    ("status 202", |exchange| response(exchange, 202, "application/json", "")),
+    ("status 404", |exchange| response(exchange, 404, "text/plain", "no")),
+];
+
+/// A request that is no POST of a message, or whose answer comes elsewhere.
+type Other = (&'static str, fn() -> Request);
+
+const OTHERS: &[Other] = &[
+    ("resumption", || legacy(Carries::Resumption(Cursor::new("0"))).with_id(7)),
+    ("listening", || legacy(Carries::Listening(None))),
+    ("channel", || legacy(Carries::Channel).with_version(ProtocolVersion::V2024_11_05)),
+    ("POST under 2024-11-05", || Request::new("tools/call").with_id(7).with_version(ProtocolVersion::V2024_11_05)),
+    ("DELETE", || legacy(Carries::Deletion)),
+];
+
+fn legacy(carries: Carries) -> Request {
+    Request::new("tools/call").with_version(ProtocolVersion::V2025_11_25).with_carries(carries)
+}
+
+/// What a clean end and a break are worth to the other requests in each situation.
+fn other_endings() -> String {
+    let mut table = String::from("| |");
+    for (name, _) in OTHERS {
+        write!(table, " {name} |").expect("a string takes all");
+    }
+    table.push_str("\n|---|");
+    table.push_str(&"---|".repeat(OTHERS.len()));
+    for (name, lead) in OTHER_SITUATIONS {
+        write!(table, "\n| {name} |").expect("a string takes all");
+        for (_, request) in OTHERS {
+            let worth = |framing: Option<Framing>| {
+                let mut exchange = Exchange::new(&request(), ExchangeConfig::default(), Timestamp::ZERO);
+                lead(&mut exchange);
+                match framing {
+                    _ if exchange.state() == State::Ended => Ok(()),
+                    Some(framing) => exchange.on_end(framing, NOW),
+                    None => exchange.on_broken(BreakKind::Reset, NOW),
+                }
+                .expect("it has not ended");
+                word(&verdict(name, &mut exchange))
+            };
+            let (end, broken) = (worth(Some(Framing::Marked)), worth(None));
+            let both = if end == broken { end } else { format!("{end}; {broken}") };
+            write!(table, " {both} |").expect("a string takes all");
+        }
+    }
+    table.push('\n');
+    table
+}
+
+/// The one verdict of an exchange that has ended.
+fn verdict(name: &str, exchange: &mut Exchange) -> Verdict {
+    let mut verdicts = Vec::new();
+    while let Some(event) = exchange.poll_event() {
+        if let ExchangeEvent::Ended(verdict) = event {
+            verdicts.push(verdict);
+        }
+    }
+    assert_eq!(verdicts.len(), 1, "{name}: one verdict was expected");
+    verdicts.remove(0)
+}
+
 /// What each ending is worth in each situation.
 fn endings(version: ProtocolVersion) -> String {
     let mut table = String::from("| |");
@@ -94,14 +177,7 @@ fn endings(version: ProtocolVersion) -> String {
             let mut exchange = Exchange::new(&request, config, Timestamp::ZERO);
             lead(&mut exchange);
             end(&mut exchange).expect("it has not ended");
-            let mut verdicts = Vec::new();
-            while let Some(event) = exchange.poll_event() {
-                if let ExchangeEvent::Ended(verdict) = event {
-                    verdicts.push(verdict);
-                }
-            }
-            let [verdict] = verdicts.as_slice() else { panic!("{name}: one verdict was expected") };
-            write!(table, " {} |", word(verdict)).expect("a string takes all");
+            write!(table, " {} |", word(&verdict(name, &mut exchange))).expect("a string takes all");
         }
     }
     table.push('\n');
@@ -114,6 +190,8 @@ fn word(verdict: &Verdict) -> String {
         Verdict::Salvaged { .. } => "**salvaged**".to_owned(),
         Verdict::Reissue { .. } => "re-issue".to_owned(),
         Verdict::Resume { .. } => "resume".to_owned(),
+        Verdict::Reopen { .. } => "reopen".to_owned(),
+        Verdict::Accepted { .. } => "accepted".to_owned(),
         Verdict::Failed(failure) => format!("`{}`", failure.kind.as_str()),
         other => panic!("a request does not come to {other:?}"),
     }
@@ -139,6 +217,7 @@ fn fact(fact: Fact) -> &'static str {
         Fact::Head => "head read",
         Fact::BodyByte => "body byte read",
         Fact::Answer => "answer handed out",
+        Fact::Endpoint => "endpoint handed out",
         Fact::Verdict => "verdict",
         other => panic!("{other:?} is not drawn yet"),
     }
@@ -153,6 +232,7 @@ fn the_drawings_are_what_the_code_does() {
         ("states", states()),
         ("endings-modern", endings(ProtocolVersion::V2026_07_28)),
         ("endings-legacy", endings(ProtocolVersion::V2025_11_25)),
+        ("endings-other", other_endings()),
     ] {
         let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
         let (before, rest) = drawn.split_once(&begin).unwrap_or_else(|| panic!("no place for {name}"));

@@ -1,9 +1,9 @@
 //! One HTTP request and all that came back: facts and bytes in, events and one verdict out.
 //!
 //! Lives here: [`Exchange`], which carries inputs to the states and the body, and keeps the evidence.
-//! `state` holds every transition and judges heads and endings, `body` reads bodies, `salvage` reads texts and
-//! tails, `reading` says whose a message is; `request`, `event`, `verdict` and `outcome` have the words. Does not belong here: what happens after the verdict (see
-//! [`client`](crate::client)), sockets, clocks.
+//! `state` holds every transition and judges heads and endings, `body` reads bodies, `salvage` reads texts and tails,
+//! `reading` says whose a message is; `request`, `event`, `verdict` and `outcome` have the words. Does not belong here:
+//! what happens after the verdict (see [`client`](crate::client)), sockets, clocks.
 
 mod body;
 mod event;
@@ -44,7 +44,7 @@ use crate::time::Timestamp;
 /// - *commands*: [`cancel`](Self::cancel).
 /// - *outputs*, `poll_*` and [`want`](Self::want): events to drain after each input, the time at which
 ///   [`on_timeout`](Self::on_timeout) is due, and what to do next.
-/// - *getters*: [`exposure`](Self::exposure), [`state`](Self::state), [`ignored`](Self::ignored).
+/// - *getters*: [`exposure`](Self::exposure), [`state`](Self::state), [`cursor`](Self::cursor), [`ignored`](Self::ignored).
 ///
 /// Any input may come in any order and any number of times; a mistake is answered by [`Misuse`] and changes
 /// nothing. No method panics.

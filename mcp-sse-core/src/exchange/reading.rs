@@ -192,7 +192,8 @@ impl Exchange {
 
     /// H2: on a channel, messages are refused before the endpoint, and endpoints after it.
     fn refuses(&mut self, item: &Item) -> bool {
-        if self.due != Due::Channel || self.is_failed() {
+        // An error under a status of failure is told with the status.
+        if self.due != Due::Channel || (self.is_failed() && is_response(item)) {
             return false;
         }
         let is_open = self.state == State::Open;

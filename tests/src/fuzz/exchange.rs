@@ -1,14 +1,14 @@
 //! An exchange fed with any facts in any order: the rules that hold at every step, memory under small limits, and one
 //! story for every cutting of its bodies.
 //!
-//! Input: four bytes that choose the revision, how the exchange behaves, the limits and the response's head; then facts, a
-//! byte each. Of a fact's byte the low five bits say what happens, the high three how many milliseconds have passed
+//! Input: four bytes that choose the revision (low three bits) and what the HTTP request is (the next three), how the
+//! exchange behaves, the limits and the response's head; then facts, a byte each. Of a fact's byte the low five bits say what happens, the high three how many milliseconds have passed
 //! before it. A body of the fuzzer's own is followed by its length, one byte, and its bytes; the other bodies are
 //! canned, so that whole answers are met often.
 
 use core::time::Duration;
 
-use mcp_sse_core::exchange::{BreakKind, ExchangeConfig, Framing, Misuse, Request, State, TailRule};
+use mcp_sse_core::exchange::{BreakKind, Carries, Cursor, ExchangeConfig, Framing, Misuse, Request, State, TailRule};
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
 use mcp_sse_core::{Limits, Timestamp};
 
@@ -89,12 +89,13 @@ fn script(data: &[u8]) -> Script {
     let head = reader.byte();
 
     let versions = ProtocolVersion::KNOWN;
+    let carries = carries(version >> 3 & 7);
     let version = match versions.get(usize::from(version % 8)) {
         Some(version) => *version,
         None => "2030-01-01".parse().unwrap_or(ProtocolVersion::LATEST),
     };
     let has = |bit: u8| behaviour & (1 << bit) != 0;
-    let mut request = Request::new("tools/call").with_version(version);
+    let mut request = Request::new("tools/call").with_version(version).with_carries(carries);
     if !has(0) {
         request = if has(1) { request.with_id("7") } else { request.with_id(7) };
     }
@@ -123,14 +124,34 @@ fn script(data: &[u8]) -> Script {
     while !reader.0.is_empty() && facts.len() < MAX_FACTS {
         let byte = reader.byte();
         now += u64::from(byte >> 5);
-        let fact = fact(byte & 0x1F, head, &mut reader);
+        let fact = fact(byte & 0x1F, head, &request.carries, &mut reader);
         facts.push((Timestamp::from_millis(now), fact));
     }
     Script { request, config, facts }
 }
 
-fn fact(choice: u8, head: u8, reader: &mut Reader<'_>) -> Fact {
+fn carries(choice: u8) -> Carries {
+    let given = || Cursor::new("g 1").with_retry(Duration::from_millis(7));
+    match choice {
+        1 => Carries::Resumption(given()),
+        2 => Carries::Listening(None),
+        3 => Carries::Listening(Some(given())),
+        4 => Carries::Channel,
+        5 => Carries::Deletion,
+        // One that no header can carry.
+        6 => Carries::Resumption(Cursor::new("")),
+        _ => Carries::Message,
+    }
+}
+
+fn fact(choice: u8, head: u8, carries: &Carries, reader: &mut Reader<'_>) -> Fact {
     let canned = |text: String| Fact::Body(text.into_bytes());
+    match (choice, carries) {
+        // What the streams that a GET opens are about.
+        (21, Carries::Channel) => return canned("event: endpoint\ndata: /m\n\n".to_owned()),
+        (22, Carries::Resumption(_) | Carries::Listening(_)) => return canned(format!("id: m\n{}", event(&note("n")))),
+        _ => {}
+    }
     match choice {
         0 => Fact::Connected,
         1 => Fact::Reused,

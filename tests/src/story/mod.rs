@@ -10,7 +10,9 @@ mod watched;
 mod words;
 
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::exchange::{Answer, BreakKind, ExchangeConfig, Failure, Framing, Misuse, Request, Verdict};
+use mcp_sse_core::exchange::{
+    Answer, BreakKind, Carries, Cursor, ExchangeConfig, Failure, Framing, Misuse, Request, Verdict,
+};
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
 use mcp_sse_core::jsonrpc::Id;
 
@@ -118,6 +120,26 @@ impl Run {
         Self::under(ProtocolVersion::V2025_03_26).sent()
     }
 
+    /// The GET for the rest of the request's stream under 2025-11-25, sent.
+    pub fn resumption(last_event_id: &str) -> Self {
+        Self::legacy().carries(Carries::Resumption(Cursor::new(last_event_id)))
+    }
+
+    /// The GET of a listening stream under 2025-11-25, sent, from its beginning.
+    pub fn listening() -> Self {
+        Self::legacy().notification().carries(Carries::Listening(None))
+    }
+
+    /// The GET of a 2024-11-05 channel, sent.
+    pub fn channel() -> Self {
+        Self::under(ProtocolVersion::V2024_11_05).sent().notification().carries(Carries::Channel)
+    }
+
+    /// The DELETE of a session, sent.
+    pub fn deletion() -> Self {
+        Self::legacy().notification().carries(Carries::Deletion)
+    }
+
     /// One run for each era that has a verdict of its own for a loss.
     pub fn both() -> [Self; 2] {
         [Self::modern(), Self::legacy()]
@@ -132,6 +154,12 @@ impl Run {
     /// Makes it a notification.
     pub fn notification(mut self) -> Self {
         self.request.id = None;
+        self
+    }
+
+    /// Sets what the HTTP request is.
+    pub fn carries(mut self, carries: Carries) -> Self {
+        self.request = self.request.with_carries(carries);
         self
     }
 

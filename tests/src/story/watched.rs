@@ -1,11 +1,14 @@
 //! An exchange under watch: whatever a test feeds it goes through here, so that the rules that hold for every input are
 //! checked after every input.
 
+use core::time::Duration;
+
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::exchange::{
-    Answer, Exchange, ExchangeConfig, ExchangeEvent, Exposure, FailureKind, Misuse, Request, State, Verdict, Want,
+    Answer, Carries, Cursor, Exchange, ExchangeConfig, ExchangeEvent, Exposure, FailureKind, Misuse, Request, State,
+    Verdict, Want,
 };
-use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_core::http::Era;
 
 use super::words::line;
 
@@ -15,6 +18,7 @@ pub struct Watched {
     request: Request,
     deadline: Option<Timestamp>,
     exposure: Exposure,
+    has_endpoint: bool,
     /// What it told, as one line each.
     pub lines: Vec<String>,
     /// The answer, if it was given.
@@ -31,6 +35,7 @@ impl Watched {
             deadline: config.deadline,
             exchange: Exchange::new(request, config, now),
             exposure: Exposure::Unsent,
+            has_endpoint: false,
             lines: Vec::new(),
             answer: None,
             verdict: None,
@@ -93,8 +98,31 @@ impl Watched {
                 self.answer = Some(*answer);
             }
             ExchangeEvent::Ended(verdict) => self.verdict = Some(verdict),
+            ExchangeEvent::Endpoint(_) => {
+                assert!(self.is_channel() && !self.has_endpoint, "a channel has one endpoint");
+                self.has_endpoint = true;
+            }
+            ExchangeEvent::Response(_) => assert!(self.is_channel(), "only a channel belongs to all requests"),
             _ => {}
         }
+        if self.is_channel() && !self.has_endpoint {
+            let before = self.verdict.is_some() || self.lines.last().is_some_and(|line| line.starts_with("oversized "));
+            assert!(before, "nothing comes before the endpoint");
+        }
+    }
+
+    fn is_channel(&self) -> bool {
+        self.request.carries == Carries::Channel
+    }
+
+    /// The cursor the request begins at, if it is one (E26).
+    fn given(&self) -> Option<&Cursor> {
+        let cursor = match &self.request.carries {
+            Carries::Resumption(cursor) => Some(cursor),
+            Carries::Listening(cursor) => cursor.as_ref(),
+            _ => None,
+        };
+        cursor.filter(|cursor| is_usable(cursor) && self.request.version.era() == Era::Legacy)
     }
 
     /// What holds after every input.
@@ -114,6 +142,15 @@ impl Watched {
                 self.check_verdict(verdict);
             }
         }
+        assert_eq!(exchange.state() == State::Open, self.has_endpoint && self.verdict.is_none());
+        match exchange.cursor() {
+            Some(cursor) => {
+                assert!(self.request.version.era() == Era::Legacy && is_usable(&cursor));
+                assert_eq!(cursor.retry, exchange.retry());
+            }
+            None => assert_eq!(self.given(), None, "a cursor is never lost"),
+        }
+        assert!(exchange.retry().is_none_or(|retry| retry.as_millis() >= 10));
         if self.answer.is_some() {
             assert!(exchange.exposure() == Exposure::Streaming && exchange.head().is_some());
             assert!(matches!(exchange.state(), State::Answered | State::Ended));
@@ -126,21 +163,48 @@ impl Watched {
             Verdict::Settled(info) | Verdict::Salvaged { answer: info, .. } => assert_eq!(Some(*info), told),
             _ => assert_eq!(told, None, "what was delivered is settled or salvaged"),
         }
-        let is_modern = self.request.version >= ProtocolVersion::V2026_07_28;
+        let era = self.request.version.era();
+        let is_message = self.request.carries == Carries::Message;
         match verdict {
-            Verdict::Reissue { exposure, .. } => {
-                assert!(is_modern && *exposure == self.exposure && *exposure > Exposure::Unsent);
+            Verdict::Settled(_) | Verdict::Salvaged { .. } => {
+                assert!(self.request.id.is_some(), "no answer was due");
+                assert!(is_message || matches!(self.request.carries, Carries::Resumption(_)));
             }
-            Verdict::Resume { last_event_id, after, .. } => {
-                assert!(!is_modern && self.request.version > ProtocolVersion::V2024_11_05);
-                assert!(after.as_millis() >= 10 && (1..=1024).contains(&last_event_id.len()));
-                assert!(last_event_id.trim_matches(' ').bytes().all(|byte| (0x20..=0x7E).contains(&byte)));
+            Verdict::Reissue { exposure, .. } => {
+                assert!(is_message && self.request.id.is_some());
+                assert!(era == Era::Modern && *exposure == self.exposure && *exposure > Exposure::Unsent);
+            }
+            Verdict::Resume { last_event_id, after, retry, exposure, .. } => {
+                assert!(era == Era::Legacy && *exposure == self.exposure);
+                let is_resumption = matches!(self.request.carries, Carries::Resumption(_));
+                assert!((is_message && self.request.id.is_some()) || is_resumption);
+                assert!(!is_message || *exposure == Exposure::Streaming, "the id was seen on this very stream");
+                self.check_cursor(last_event_id, *retry, *after);
+            }
+            Verdict::Reopen { cursor, after, .. } => {
+                assert!(matches!(self.request.carries, Carries::Listening(_)));
+                match cursor {
+                    Some(cursor) => {
+                        assert_eq!(era, Era::Legacy);
+                        self.check_cursor(&cursor.last_event_id, cursor.retry, *after);
+                    }
+                    None => assert_eq!(self.given(), None, "a cursor is never lost"),
+                }
+            }
+            Verdict::Accepted { status } => {
+                assert!((200..300).contains(status));
+                let is_due = self.request.id.is_some() && is_message && era != Era::HttpSse;
+                assert!((is_message || self.request.carries == Carries::Deletion) && !is_due);
             }
             Verdict::Failed(failure) => {
                 assert_eq!(failure.exposure, self.exposure, "a failure says how far the request got");
                 let did_not_run = self.exposure <= Exposure::PartlySent;
                 assert_eq!(failure.may_have_run(), !did_not_run);
                 assert_eq!(failure.to_string().ends_with("it did not run"), did_not_run);
+                if let FailureKind::Unsent { .. } | FailureKind::Lost { .. } = failure.kind {
+                    assert!(!matches!(self.request.carries, Carries::Listening(_)), "a listening stream is reopened");
+                    assert_eq!(self.given(), None, "what can be resumed is not lost");
+                }
                 if let FailureKind::Unsent { .. } = failure.kind {
                     assert_eq!(failure.exposure, Exposure::Unsent);
                 }
@@ -148,4 +212,18 @@ impl Watched {
             _ => {}
         }
     }
+
+    /// E26, F11: what a stream is to be asked for with, and when.
+    fn check_cursor(&self, last_event_id: &str, retry: Option<Duration>, after: Duration) {
+        assert!(is_usable(&Cursor::new(last_event_id)), "{last_event_id:?} cannot be sent back");
+        let cursor = self.exchange.cursor().expect("it is the exchange's");
+        assert_eq!((cursor.last_event_id.as_str(), cursor.retry), (last_event_id, retry));
+        assert_eq!(after, retry.unwrap_or(Duration::from_secs(1)));
+    }
+}
+
+/// E26, written again.
+fn is_usable(cursor: &Cursor) -> bool {
+    let id = cursor.last_event_id.as_bytes();
+    !id.is_empty() && id.len() <= 1024 && id.iter().all(|byte| matches!(byte, b' '..=b'~')) && id.trim_ascii() == id
 }

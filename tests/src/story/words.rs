@@ -35,7 +35,11 @@ pub fn line(event: &ExchangeEvent) -> String {
         ExchangeEvent::Oversized { limit } => format!("oversized {limit}"),
         ExchangeEvent::Endpoint(reference) => format!("endpoint {reference}"),
         ExchangeEvent::Response(message) => {
-            let content = message.result().map_or("error", |_| "result");
+            let content = match (message.result(), message.error()) {
+                (Some(result), _) => result.to_owned(),
+                (None, Some(error)) => format!("error {}", error.code),
+                (None, None) => panic!("a response is one or the other"),
+            };
             format!("response {content} {}", message.id().map_or("none".to_owned(), Id::to_json))
         }
         ExchangeEvent::Ended(verdict) => verdict_line(verdict),

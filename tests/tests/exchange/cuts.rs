@@ -171,7 +171,7 @@ fn expected(response: &Response, cut: usize, how: Break, is_modern: bool, tail: 
     let has_cursor = response.cursor.is_some_and(|cursor| reach >= cursor);
     told.push(match (is_modern, has_cursor) {
         (true, _) => format!("reissue {cause} {exposure}"),
-        (false, true) => format!("resume c-1 after 1000 {cause}"),
+        (false, true) => format!("resume c-1 after 1000 {cause} progressed"),
         (false, false) => format!("failed lost {cause} {exposure}"),
     });
     told

@@ -51,7 +51,8 @@ fn e21_a_notification_in_a_json_body() {
 #[test]
 fn e22_requests_from_the_server() {
     let ping = event(r#"{"jsonrpc":"2.0","id":"s-1","method":"ping"}"#);
-    for version in ProtocolVersion::KNOWN {
+    // The oldest has them on its channel.
+    for &version in &ProtocolVersion::KNOWN[1..] {
         let kind = if version == ProtocolVersion::V2026_07_28 { "violation ping" } else { "request ping" };
         let story = Run::under(version).sent().sse().at(3).body(&ping).at(9).event(&result("7")).marked().story();
         assert_eq!(story.timed(), [(3, kind), (9, "answer {\"ok\":true}"), (9, "settled 200")]);

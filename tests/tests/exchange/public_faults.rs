@@ -15,7 +15,7 @@ use serde_json::Value;
 
 const CASES: &str = include_str!("../../corpus/cases/exchange.json");
 
-fn case(name: &str) -> Value {
+pub(crate) fn case(name: &str) -> Value {
     let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
     cases.into_iter().find(|case| case["id"] == name).unwrap()
 }
@@ -24,7 +24,7 @@ fn named<'c>(list: &'c Value, name: &str) -> &'c Value {
     list.as_array().unwrap().iter().find(|entry| entry["name"] == name).unwrap()
 }
 
-fn versions(list: &Value) -> Vec<ProtocolVersion> {
+pub(crate) fn versions(list: &Value) -> Vec<ProtocolVersion> {
     list.as_array().unwrap().iter().map(|version| version.as_str().unwrap().parse().unwrap()).collect()
 }
 
@@ -51,7 +51,7 @@ fn id(value: &Value) -> Id {
     Id::parse(&value.to_string()).unwrap()
 }
 
-fn start(version: ProtocolVersion, request: &Value) -> Run {
+pub(crate) fn start(version: ProtocolVersion, request: &Value) -> Run {
     let mut run = Run::under(version).connected().sending().sent();
     run = match request.get("id") {
         Some(value) => run.id(id(value)),
@@ -96,11 +96,11 @@ fn with_end(run: Run, end: &str, is_marked: bool) -> Run {
     }
 }
 
-/// The steps, with the timer going off between them, and after them if the exchange is still open.
-fn with_steps(mut run: Run, steps: &Value) -> Run {
+/// The steps, all at once if they name no times, with the timer going off between them, and after them if the exchange is still open.
+pub(crate) fn with_steps(mut run: Run, steps: &Value) -> Run {
     let mut is_marked = false;
     for step in steps.as_array().unwrap() {
-        let at = step["at_ms"].as_u64().unwrap();
+        let at = step["at_ms"].as_u64().unwrap_or_default();
         run = due(run, at).at(at);
         for (key, value) in step.as_object().unwrap() {
             run = match &**key {
@@ -148,7 +148,7 @@ fn has_diagnostic(story: &Story, text: &str) -> bool {
 }
 
 /// Every key of the expectation holds.
-fn expect(story: &Story, expected: &Value) {
+pub(crate) fn expect(story: &Story, expected: &Value) {
     let (state, at) = outcome(story);
     for (key, value) in expected.as_object().unwrap() {
         let text = || value.as_str().unwrap();

@@ -23,6 +23,10 @@ fn e11_the_deadline_without_an_answer() {
         assert_eq!(late(run.clone().sending()), ["failed timeout partly_sent"]);
         let run = run.sent();
         assert_eq!(late(run.clone()), ["failed timeout sent"]);
+        if version == ProtocolVersion::V2024_11_05 {
+            // H3: its head is all that a POST brings.
+            continue;
+        }
         assert_eq!(late(run.clone().sse()), ["failed timeout headed"]);
         assert_eq!(late(run.clone().sse().body("id: 1\n\n")), ["failed timeout streaming"]);
         assert_eq!(late(run.clone().json().body("{")), ["failed timeout streaming"]);

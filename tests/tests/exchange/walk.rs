@@ -1,8 +1,7 @@
-//! Property 5: every sequence of facts up to a depth is walked, and each step is held against a literal model of the rows
-//! E1 to E20.
+//! Property 5: every sequence of facts up to a depth is walked, and each step is held against the literal model in
+//! `walk_model`.
 //!
-//! Rules: the model knows nothing of how the exchange is built; it is the rows again, written for scripts of few kinds of
-//! bytes. A branch is cut when the verdict is given, and then fed a few inputs more. What holds for every input (one
+//! Rules: a branch is cut when the verdict is given, and then fed a few inputs more. What holds for every input (one
 //! verdict, nothing after it, exposure that never falls, ...) is checked by `Watched`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,42 +9,13 @@ use std::thread;
 
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::exchange::{BreakKind, ExchangeConfig, Framing, Misuse, Request};
-use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
+use mcp_sse_core::http::ResponseHead;
 use mcp_sse_tests::story::{Watched, error, event, note, result};
 
+use super::walk_model::Input::{self, *};
+use super::walk_model::{Kind, Model};
+
 const DEADLINE: u64 = 10;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Input {
-    Connected,
-    Reused,
-    Sending,
-    Sent,
-    HeadSse,
-    HeadJson,
-    Head202,
-    Head500,
-    Interim,
-    /// Bytes of the body without the answer: an event with a notification and an id, or white space.
-    Piece,
-    /// Bytes with the answer: an event, or a text.
-    AnswerPiece,
-    /// An answer to something else, in an event or as a text.
-    StrayPiece,
-    /// An event that is not JSON, or such a text.
-    BadPiece,
-    Marked,
-    Unmarked,
-    Short,
-    Broken,
-    Early,
-    Late,
-    /// The answer, at the deadline.
-    LateAnswer,
-    Cancel,
-}
-
-use Input::*;
 
 /// The facts that are walked to the full depth.
 const FACTS: &[Input] = &[
@@ -88,317 +58,58 @@ const MORE_FACTS: &[Input] = &[
     Cancel,
 ];
 
+/// What is walked for requests to which a stream is due.
+const STREAM_FACTS: &[Input] = &[
+    Reused,
+    Sending,
+    Sent,
+    HeadSse,
+    HeadJson,
+    Head202,
+    Head500,
+    Piece,
+    AnswerPiece,
+    StrayPiece,
+    BadPiece,
+    EndpointPiece,
+    Marked,
+    Short,
+    Broken,
+    Early,
+    Late,
+    LateAnswer,
+    Cancel,
+];
+
 /// What comes once the verdict was given.
 const AFTER_THE_END: [Input; 5] = [HeadSse, AnswerPiece, Marked, Broken, Cancel];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Exposure {
-    Unsent,
-    PartlySent,
-    Sent,
-    Headed,
-    Streaming,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Head {
-    Sse,
-    Json,
-    Failed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    Marked,
-    Unmarked,
-    Short,
-    Broken(&'static str),
-    TimedOut,
-    Cancelled,
-}
-
-/// The rows, literally.
-#[derive(Clone, Debug)]
-struct Model {
-    is_modern: bool,
-    is_notification: bool,
-    exposure: Exposure,
-    is_reused: bool,
-    head: Option<Head>,
-    /// The body of a JSON or failed response, as the letters of its pieces: white space, answer, stray, bad.
-    text: String,
-    has_cursor: bool,
-    has_answer: bool,
-    has_stray: bool,
-    has_bad: bool,
-    is_over: bool,
-}
-
-impl Model {
-    fn new(is_modern: bool, is_notification: bool) -> Self {
-        Self {
-            is_modern,
-            is_notification,
-            exposure: Exposure::Unsent,
-            is_reused: false,
-            head: None,
-            text: String::new(),
-            has_cursor: false,
-            has_answer: false,
-            has_stray: false,
-            has_bad: false,
-            is_over: false,
-        }
-    }
-
-    fn exposure_word(&self) -> &'static str {
-        match self.exposure {
-            Exposure::Unsent => "unsent",
-            Exposure::PartlySent => "partly_sent",
-            Exposure::Sent => "sent",
-            Exposure::Headed => "headed",
-            Exposure::Streaming => "streaming",
-        }
-    }
-
-    /// What the input is answered, and what is told.
-    fn apply(&mut self, input: Input) -> (Result<(), Misuse>, Vec<String>) {
-        let mut told = Vec::new();
-        let result = if self.is_over {
-            Err(Misuse::Ended)
-        } else if matches!(input, Late | LateAnswer) {
-            self.end(Ending::TimedOut, &mut told);
-            Ok(())
-        } else {
-            self.take(input, &mut told)
-        };
-        (result, told)
-    }
-
-    fn take(&mut self, input: Input, told: &mut Vec<String>) -> Result<(), Misuse> {
-        let before_writing = self.exposure == Exposure::Unsent && !self.is_reused;
-        match input {
-            Connected if before_writing => {}
-            Reused if before_writing => self.is_reused = true,
-            Sending if self.exposure == Exposure::Unsent => self.exposure = Exposure::PartlySent,
-            Sent if self.exposure < Exposure::Sent => self.exposure = Exposure::Sent,
-            // A response may come before the request is whole.
-            Sent if self.head.is_some() => {}
-            Connected | Reused | Sending | Sent => return Err(Misuse::OutOfOrder),
-            Interim | Early => {}
-            HeadSse | HeadJson | Head202 | Head500 if self.head.is_some() => return Err(Misuse::SecondHead),
-            HeadSse | HeadJson | Head202 | Head500 => self.take_head(input, told),
-            Piece | AnswerPiece | StrayPiece | BadPiece => match self.head {
-                None => return Err(Misuse::NoHead),
-                Some(head) => self.take_piece(head, input, told),
-            },
-            Marked => self.end(Ending::Marked, told),
-            Unmarked => self.end(Ending::Unmarked, told),
-            Short => self.end(Ending::Short, told),
-            Broken => self.end(Ending::Broken("Reset"), told),
-            Cancel => self.end(Ending::Cancelled, told),
-            Late | LateAnswer => unreachable!(),
-        }
-        Ok(())
-    }
-
-    fn take_head(&mut self, input: Input, told: &mut Vec<String>) {
-        self.exposure = Exposure::Headed;
-        self.head = Some(match input {
-            HeadSse => Head::Sse,
-            Head500 => Head::Failed,
-            _ => Head::Json,
-        });
-        let status = if input == Head202 { 202 } else { 200 };
-        match input {
-            // E20: any 2xx.
-            HeadSse | HeadJson | Head202 if self.is_notification => told.push(format!("accepted {status}")),
-            // E19
-            Head202 => told.push("failed no_answer 202 headed".to_owned()),
-            _ => return,
-        }
-        self.is_over = true;
-    }
-
-    fn take_piece(&mut self, head: Head, input: Input, told: &mut Vec<String>) {
-        self.exposure = Exposure::Streaming;
-        if head != Head::Sse {
-            self.text.push(match input {
-                Piece => ' ',
-                AnswerPiece => 'a',
-                StrayPiece => 's',
-                _ => 'b',
-            });
-            return;
-        }
-        match input {
-            Piece => {
-                self.has_cursor = true;
-                told.push("note n".to_owned());
-            }
-            // E2; a second one is ignored.
-            AnswerPiece if !self.has_answer => {
-                self.has_answer = true;
-                told.push("answer {\"ok\":true}".to_owned());
-            }
-            AnswerPiece => {}
-            StrayPiece => {
-                self.has_stray = true;
-                told.push("stray 8".to_owned());
-            }
-            _ => self.has_bad = true,
-        }
-    }
-
-    /// What the text of a JSON or failed response is, without its white space.
-    fn content(&self) -> &str {
-        self.text.trim_matches(' ')
-    }
-
-    fn end(&mut self, ending: Ending, told: &mut Vec<String>) {
-        // Before the head an end is a break.
-        let ending = match (ending, self.head) {
-            (Ending::Marked | Ending::Unmarked | Ending::Short, None) => Ending::Broken("Closed"),
-            _ => ending,
-        };
-        // E1
-        let is_broken = matches!(ending, Ending::Broken(_));
-        if is_broken && self.is_reused && self.exposure == Exposure::Unsent {
-            self.is_reused = false;
-            return;
-        }
-        let status = if self.head == Some(Head::Failed) { 500 } else { 200 };
-        // A JSON body is judged at its end, but not by who closes it. Under 500 only an error is an answer, under any id.
-        if ending != Ending::Cancelled && !self.is_notification {
-            match (self.head, self.content()) {
-                (Some(Head::Json), "a") => {
-                    self.has_answer = true;
-                    told.push("answer {\"ok\":true}".to_owned());
-                }
-                (Some(Head::Json), "s") => {
-                    self.has_stray = true;
-                    told.push("stray 8".to_owned());
-                }
-                (Some(Head::Failed), "a") => {
-                    self.has_answer = true;
-                    told.push("answer error -5".to_owned());
-                }
-                (Some(Head::Failed), "s") => {
-                    self.has_answer = true;
-                    told.push("answer error -5 foreign".to_owned());
-                }
-                _ => {}
-            }
-        }
-        told.push(self.verdict(ending, status));
-        self.is_over = true;
-    }
-
-    fn verdict(&self, ending: Ending, status: u16) -> String {
-        let exposure = self.exposure_word();
-        // E3, E4, E8
-        if self.has_answer {
-            return match ending {
-                Ending::Marked | Ending::Unmarked | Ending::Cancelled => format!("settled {status}"),
-                Ending::Short => format!("salvaged {status} short"),
-                Ending::Broken(kind) => format!("salvaged {status} {kind}"),
-                Ending::TimedOut => format!("salvaged {status} stalled"),
-            };
-        }
-        // E30, E18, E11
-        match ending {
-            Ending::Cancelled => return format!("failed cancelled {exposure}"),
-            _ if status == 500 => {
-                let is_refusal = self.is_notification && matches!(self.content(), "a" | "s");
-                let error = if is_refusal { " error -5" } else { "" };
-                return format!("failed status 500{error} {exposure}");
-            }
-            Ending::TimedOut => return format!("failed timeout {exposure}"),
-            // E1
-            Ending::Broken(kind) if exposure == "unsent" => return format!("failed unsent {kind} unsent"),
-            _ => {}
-        }
-        let mut cause = match ending {
-            Ending::Broken(kind) => kind,
-            Ending::Short => "short",
-            _ => "ended",
-        };
-        let is_json = self.head == Some(Head::Json);
-        if cause == "ended" && is_json && ending == Ending::Unmarked {
-            cause = "cut";
-        }
-        let ended = matches!(cause, "ended" | "cut");
-        if ended && is_json {
-            match (self.content(), ending) {
-                // E19
-                ("", Ending::Marked) if self.text.is_empty() => return format!("failed no_answer 200 {exposure}"),
-                // E10: white space is the beginning of anything.
-                ("", Ending::Marked) => return format!("failed invalid_json at {} {exposure}", self.text.len()),
-                ("", _) => {}
-                ("s", _) => return format!("failed id_mismatch 8 {exposure}"),
-                (content, _) => return format!("failed invalid_json at {} {exposure}", self.bad_at(content)),
-            }
-        } else if ended {
-            // E10, E16
-            if self.has_bad {
-                return format!("failed invalid_json at 0 {exposure}");
-            }
-            if self.has_stray {
-                return format!("failed id_mismatch 8 {exposure}");
-            }
-        }
-        // E5 to E7
-        if self.is_modern && !self.is_notification {
-            format!("reissue {cause} {exposure}")
-        } else if self.has_cursor && !self.is_notification {
-            format!("resume c after 1000 {cause}")
-        } else {
-            format!("failed lost {cause} {exposure}")
-        }
-    }
-
-    /// Where several texts in a row, or one that is bad, stop being JSON.
-    fn bad_at(&self, content: &str) -> usize {
-        let lead = self.text.len() - self.text.trim_start().len();
-        let first = content.chars().next().unwrap();
-        let rest = &content[1..];
-        let gap = rest.len() - rest.trim_start().len();
-        lead + match first {
-            'a' => result("7").len() + gap,
-            's' => result("8").len() + gap,
-            _ => 0,
-        }
-    }
-}
 
 /// What does not change from one sequence to the next.
 struct World {
     request: Request,
-    is_modern: bool,
-    is_notification: bool,
+    kind: Kind,
     heads: [ResponseHead; 5],
-    sse: [String; 4],
-    json: [String; 4],
-    failed: [String; 4],
+    sse: [String; 5],
+    json: [String; 5],
+    failed: [String; 5],
     walked: AtomicU64,
 }
 
 impl World {
-    fn new(version: ProtocolVersion, is_notification: bool) -> Self {
-        let request = Request::new("tools/call").with_version(version);
+    fn new(kind: Kind) -> Self {
         let pieces = |answer: String, stray: String| {
-            [format!("id: c\n{}", event(&note("n"))), event(&answer), event(&stray), event("oops")]
+            let endpoint = format!("event: endpoint\n{}", event("/m"));
+            [format!("id: c\n{}", event(&note("n"))), event(&answer), event(&stray), event("oops"), endpoint]
         };
         let head = |status, kind| ResponseHead::from_headers(status, [("Content-Type", kind)]);
         let (sse, json) = ("text/event-stream", "application/json");
         Self {
-            request: if is_notification { request } else { request.with_id(7) },
-            is_modern: version == ProtocolVersion::LATEST,
-            is_notification,
+            request: kind.request(),
+            kind,
             heads: [head(200, sse), head(200, json), head(202, json), head(500, json), head(103, json)],
             sse: pieces(result("7"), result("8")),
-            json: [" ".to_owned(), result("7"), result("8"), "oops".to_owned()],
-            failed: [" ".to_owned(), error("7", -5), error("8", -5), "oops".to_owned()],
+            json: [" ".to_owned(), result("7"), result("8"), "oops".to_owned(), "oops".to_owned()],
+            failed: [" ".to_owned(), error("7", -5), error("8", -5), "oops".to_owned(), "oops".to_owned()],
             walked: AtomicU64::new(0),
         }
     }
@@ -408,7 +119,8 @@ impl World {
             Piece => 0,
             AnswerPiece | LateAnswer => 1,
             StrayPiece => 2,
-            _ => 3,
+            BadPiece => 3,
+            _ => 4,
         };
         match watched.exchange().head() {
             Some(head) if head == &self.heads[0] => &self.sse[index],
@@ -429,7 +141,7 @@ impl World {
             Head202 => watched.input(|exchange| exchange.on_head(&self.heads[2], now)),
             Head500 => watched.input(|exchange| exchange.on_head(&self.heads[3], now)),
             Interim => watched.input(|exchange| exchange.on_head(&self.heads[4], now)),
-            Piece | AnswerPiece | StrayPiece | BadPiece | LateAnswer => {
+            Piece | AnswerPiece | StrayPiece | BadPiece | EndpointPiece | LateAnswer => {
                 let piece = self.piece(watched, input).to_owned();
                 watched.body(piece.as_bytes(), now)
             }
@@ -444,7 +156,7 @@ impl World {
 
     /// Plays a sequence, each step held against the model.
     fn play(&self, sequence: &[Input]) {
-        let mut model = Model::new(self.is_modern, self.is_notification);
+        let mut model = Model::new(self.kind);
         let config = ExchangeConfig::default().with_deadline(Timestamp::from_millis(DEADLINE));
         let mut watched = Watched::new(&self.request, config, Timestamp::ZERO);
         let after: &[Input] = if sequence.len() < 3 { &AFTER_THE_END } else { &AFTER_THE_END[..2] };
@@ -491,7 +203,7 @@ impl World {
             for half in 0..2 {
                 scope.spawn(move || {
                     for &first in facts.iter().skip(half).step_by(2) {
-                        let mut model = Model::new(self.is_modern, self.is_notification);
+                        let mut model = Model::new(self.kind);
                         let _ = model.apply(first);
                         self.walk(facts, depth, &mut vec![first], &model);
                     }
@@ -511,22 +223,22 @@ fn observed(watched: &Watched) -> impl PartialEq + core::fmt::Debug + use<> {
 /// E1 to E20, E27: a request in the modern era.
 #[test]
 fn e27_walk_of_a_modern_request() {
-    let walked = World::new(ProtocolVersion::LATEST, false).walk_all(FACTS, 6);
+    let walked = World::new(Kind::Modern).walk_all(FACTS, 6);
     assert!(walked > 1_000_000, "{walked}");
 }
 
 /// E1 to E20, E27: a request in the legacy era.
 #[test]
 fn e27_walk_of_a_legacy_request() {
-    let walked = World::new(ProtocolVersion::V2025_11_25, false).walk_all(FACTS, 6);
+    let walked = World::new(Kind::Legacy).walk_all(FACTS, 6);
     assert!(walked > 1_000_000, "{walked}");
 }
 
 /// E20, E27: a notification, in both.
 #[test]
 fn e20_walk_of_a_notification() {
-    for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
-        let walked = World::new(version, true).walk_all(FACTS, 5);
+    for kind in [Kind::ModernNotification, Kind::LegacyNotification] {
+        let walked = World::new(kind).walk_all(FACTS, 5);
         assert!(walked > 50_000, "{walked}");
     }
 }
@@ -534,10 +246,41 @@ fn e20_walk_of_a_notification() {
 /// E10, E12, E16, E17: more kinds of bytes, and bytes that come late.
 #[test]
 fn e27_walk_of_more_kinds_of_bytes() {
-    for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
-        for is_notification in [false, true] {
-            let walked = World::new(version, is_notification).walk_all(MORE_FACTS, 5);
-            assert!(walked > 20_000, "{walked}");
-        }
+    for kind in [Kind::Modern, Kind::Legacy, Kind::ModernNotification, Kind::LegacyNotification] {
+        let walked = World::new(kind).walk_all(MORE_FACTS, 5);
+        assert!(walked > 20_000, "{walked}");
+    }
+}
+
+/// E6, E27, F11: the rest of a request's stream.
+#[test]
+fn e27_walk_of_a_resumption() {
+    let walked = World::new(Kind::Resumption).walk_all(STREAM_FACTS, 5);
+    assert!(walked > 100_000, "{walked}");
+}
+
+/// E27, F12: a listening stream, from its beginning and from a cursor.
+#[test]
+fn e27_walk_of_a_listening_stream() {
+    for kind in [Kind::Listening, Kind::ListeningFrom] {
+        let walked = World::new(kind).walk_all(STREAM_FACTS, 5);
+        assert!(walked > 100_000, "{walked}");
+    }
+}
+
+/// E27, H2, H4: the 2024-11-05 channel.
+#[test]
+fn e27_walk_of_a_channel() {
+    let walked = World::new(Kind::Channel).walk_all(STREAM_FACTS, 5);
+    assert!(walked > 100_000, "{walked}");
+}
+
+/// E27, H3: what only a status is due to, besides a notification.
+#[test]
+fn e27_walk_of_a_deletion_and_of_a_2024_11_05_request() {
+    for kind in [Kind::Deletion, Kind::HttpSse] {
+        let walked = World::new(kind).walk_all(FACTS, 5);
+        assert!(walked > 50_000, "{walked}");
+        World::new(kind).walk_all(MORE_FACTS, 4);
     }
 }
