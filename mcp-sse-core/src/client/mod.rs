@@ -1,18 +1,25 @@
 //! What calls share, and each call until one outcome.
 //!
-//! Lives here: [`Client`], which owns calls and exchanges, hands out steps, and keeps what calls share: ids
-//! today; the era, version, session and tool headers of an origin have their room beside them (`shared`).
-//! `call` decides what follows a verdict, `http_request` makes a request's bytes, `endpoint` checks URLs,
-//! `policy` and `config` hold the caller's choices, `outcome` has the words. Does not belong here: what a
-//! response means ([`exchange`](crate::exchange)), sockets, clocks.
+//! Lives here: [`Client`], its commands, inputs and outputs. `running` turns what exchanges tell into steps and starts
+//! attempts; `origin` keeps what was found out about the server, `opening` makes the handshakes that find it out,
+//! `detour` reads what an answer says of the server, `channel` hands out what comes on the 2024-11-05 channel,
+//! `asking` answers the server's requests. `call` decides what follows a verdict, `http_request` makes a request's
+//! bytes, `endpoint` checks URLs, `policy` and `config` hold the caller's choices, `outcome` has the words. Does not
+//! belong here: what a response means ([`exchange`](crate::exchange)), sockets, clocks.
 
+mod asking;
 mod call;
+mod channel;
 mod config;
+mod detour;
 mod endpoint;
 mod http_request;
+mod opening;
+mod origin;
 mod outcome;
 mod policy;
 mod reply;
+mod running;
 mod shared;
 pub mod subscription;
 pub mod tool_headers;
@@ -25,21 +32,21 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
-use call::{Call, Next, Phase};
-pub use config::{ClientConfig, ConfigError};
+pub use asking::{ErrorReply, RespondError};
+use call::{Call, Kind, Phase};
+pub use config::{ClientConfig, ConfigError, Protocol};
 pub use endpoint::{Endpoint, EndpointError};
 pub use http_request::{HttpRequest, RequestError};
-use http_request::{INITIALIZE, Outgoing};
+use http_request::Outgoing;
+use origin::Origin;
 pub use outcome::{CallEvent, CallId, Done, Outcome, Step};
 pub use policy::{Backoff, CallOptions, ReissuePolicy};
 pub use reply::{CallError, Reply};
 use shared::Shared;
 
-use crate::exchange::{
-    Exchange, ExchangeConfig, ExchangeEvent, Exposure, FailureKind, Request, TimeLimit, Verdict, Want,
-};
-use crate::http::Era;
-use crate::jsonrpc::Id;
+use crate::exchange::{Exchange, Exposure, FailureKind, TimeLimit};
+use crate::http::ProtocolVersion;
+use crate::jsonrpc::{self, Id};
 use crate::time::Timestamp;
 
 /// Names an exchange of a [`Client`].
@@ -66,17 +73,21 @@ struct Running {
 /// What calls share, and each call until one outcome. The adapter only carries out steps.
 ///
 /// Its methods are of four kinds:
-/// - *commands*: [`call`](Self::call), [`notify`](Self::notify), [`cancel`](Self::cancel);
+/// - *commands*: [`call`](Self::call), [`notify`](Self::notify), [`listen`](Self::listen),
+///   [`respond`](Self::respond), [`cancel`](Self::cancel), [`close`](Self::close);
 /// - *facts in*: those of [`Exchange`], reached by [`exchange`](Self::exchange) or
 ///   [`lend_exchange`](Self::lend_exchange), and [`on_timeout`](Self::on_timeout);
-/// - *outputs*: [`poll_step`](Self::poll_step) until it gives none, and [`poll_timeout`](Self::poll_timeout);
-/// - *getters*: [`endpoint`](Self::endpoint), [`config`](Self::config).
+/// - *outputs*: [`poll_step`](Self::poll_step) until it gives none, and [`poll_timeout`](Self::poll_timeout); or those
+///   of one call, and [`poll_wake`](Self::poll_wake);
+/// - *getters*: [`endpoint`](Self::endpoint), [`config`](Self::config),
+///   [`protocol_version`](Self::protocol_version), [`initialize_result`](Self::initialize_result).
 ///
 /// See the crate's page for the loop around it.
 pub struct Client {
     endpoint: Endpoint,
     config: ClientConfig,
     shared: Shared,
+    origin: Origin,
     calls: BTreeMap<CallId, Call>,
     exchanges: BTreeMap<ExchangeId, Running>,
     /// Exchanges that were given out since their events were last drained.
@@ -84,6 +95,12 @@ pub struct Client {
     /// Calls whose next attempt is due at some time.
     waiting: BTreeSet<CallId>,
     steps: VecDeque<(CallId, Step)>,
+    /// Calls that have steps, or a time of their own, since something happened to another one.
+    woken: BTreeSet<CallId>,
+    /// The call whose steps are being asked for: it needs no waking.
+    asking: Option<CallId>,
+    /// Requests of the server's that were refused because too many were under way (F15).
+    refused_requests: u64,
     last_call: u64,
     last_exchange: u64,
 }
@@ -91,9 +108,10 @@ pub struct Client {
 impl Client {
     /// A client of one endpoint.
     #[must_use]
-    pub const fn new(endpoint: Endpoint, config: ClientConfig) -> Self {
+    pub fn new(endpoint: Endpoint, config: ClientConfig) -> Self {
         Self {
             endpoint,
+            origin: Origin::new(config.protocol),
             config,
             shared: Shared::new(),
             calls: BTreeMap::new(),
@@ -101,6 +119,9 @@ impl Client {
             touched: BTreeSet::new(),
             waiting: BTreeSet::new(),
             steps: VecDeque::new(),
+            woken: BTreeSet::new(),
+            asking: None,
+            refused_requests: 0,
             last_call: 0,
             last_exchange: 0,
         }
@@ -120,7 +141,7 @@ impl Client {
         options: CallOptions,
         now: Timestamp,
     ) -> Result<CallId, RequestError> {
-        self.begin(method, params, true, options, now)
+        self.begin(Kind::Request, method, params, options, now)
     }
 
     /// Sends a notification. It is never sent again (E20): of the options, the times count.
@@ -134,30 +155,58 @@ impl Client {
         options: CallOptions,
         now: Timestamp,
     ) -> Result<CallId, RequestError> {
-        self.begin(method, params, false, options, now)
+        self.begin(Kind::Notification, method, params, options, now)
+    }
+
+    /// Listens to what the server has to tell outside of calls (F10, F12). `filter` is the JSON text of an object that
+    /// says what is wanted, such as `{"toolsListChanged":true}` (2026-07-28, "Notification Filter"); earlier revisions
+    /// have no filter and tell all. Notifications and requests follow as events. A lost stream is opened again: in
+    /// the modern era for as long as it takes, before that within
+    /// [`max_barren_openings`](ClientConfig::max_barren_openings). Give it no time-out; of the other options, none counts.
+    ///
+    /// # Errors
+    /// [`RequestError`] if the filter is no JSON object; nothing was begun.
+    pub fn listen(&mut self, filter: &str, options: CallOptions, now: Timestamp) -> Result<CallId, RequestError> {
+        let params = format!(r#"{{"notifications":{filter}}}"#);
+        if jsonrpc::shape(filter) != jsonrpc::Shape::Object {
+            return Err(RequestError::NotAnObject);
+        }
+        self.begin(Kind::Listen, subscription::LISTEN, Some(&params), options, now)
+    }
+
+    /// Ends what the eras before 2026-07-28 keep open: a session is given back by DELETE, as a call of its own that is
+    /// named here and is to be driven; the 2024-11-05 channel is closed. Calls under way are not touched, but those that
+    /// wait for the channel end as lost. A later call begins anew.
+    pub fn close(&mut self, now: Timestamp) -> Option<CallId> {
+        self.close_origin(now)
     }
 
     fn begin(
         &mut self,
+        kind: Kind,
         method: &str,
         params: Option<&str>,
-        expects_answer: bool,
         options: CallOptions,
         now: Timestamp,
     ) -> Result<CallId, RequestError> {
-        if expects_answer && self.shared.ids_left() == 0 {
+        if kind.expects_answer() && self.shared.ids_left() == 0 {
             return Err(RequestError::NoIdLeft);
         }
         let mut outgoing = Outgoing::new(method, params)?;
+        if kind.expects_answer() && options.idle.is_some() {
+            // E12: only progress under a token moves the idle limit.
+            outgoing.ask_for_progress(Id::from(format!("mcp-sse-{}", self.last_call + 1)));
+        }
+        Ok(self.enqueue(kind, outgoing, options, now))
+    }
+
+    /// A call that is to be attempted at once.
+    fn enqueue(&mut self, kind: Kind, outgoing: Outgoing, options: CallOptions, now: Timestamp) -> CallId {
         self.last_call += 1;
         let id = CallId(self.last_call);
-        if expects_answer && options.idle.is_some() {
-            // E12: only progress under a token moves the idle limit.
-            outgoing.ask_for_progress(Id::from(format!("mcp-sse-{}", self.last_call)));
-        }
-        self.calls.insert(id, Call::new(outgoing, expects_answer, options, now));
+        self.calls.insert(id, Call::new(kind, outgoing, options, self.config.max_barren_openings, now));
         self.waiting.insert(id);
-        Ok(id)
+        id
     }
 
     /// The caller wants no more of this call: its stream is closed, and no other (F9). A call that has its
@@ -186,7 +235,7 @@ impl Client {
             let is_late = waiting.deadline.is_some_and(|deadline| now >= deadline);
             let timeout = FailureKind::Timeout { limit: TimeLimit::Deadline };
             let done = waiting.give_up(if is_late { timeout } else { FailureKind::Cancelled });
-            self.finish(call, done, now);
+            self.end(call, done, now);
         }
     }
 
@@ -229,11 +278,11 @@ impl Client {
             let Some(running) = self.exchanges.remove(&id) else {
                 return;
             };
-            self.steps.push_back((running.call, Step::Close(id)));
+            self.push(running.call, Step::Close(id));
             if let Some(call) = self.calls.get_mut(&running.call) {
                 call.reach(Exposure::Sent);
                 let done = call.give_up(FailureKind::Cancelled);
-                self.finish(running.call, done, now);
+                self.end(running.call, done, now);
             }
         }
     }
@@ -257,15 +306,31 @@ impl Client {
     #[must_use = "a step that is dropped is never carried out"]
     pub fn poll_step(&mut self, now: Timestamp) -> Option<Step> {
         self.settle(None, now);
-        self.steps.pop_front().map(|(_, step)| step)
+        // Whoever takes the steps of all calls needs no call named.
+        self.woken.clear();
+        let (owner, step) = self.steps.pop_front()?;
+        self.took(owner);
+        Some(step)
     }
 
     /// The next step of one call, for adapters that drive each call by a thread or task of its own.
     #[must_use = "a step that is dropped is never carried out"]
     pub fn poll_step_of(&mut self, call: CallId, now: Timestamp) -> Option<Step> {
+        self.asking = Some(call);
+        self.woken.remove(&call);
         self.settle(Some(call), now);
+        self.asking = None;
         let at = self.steps.iter().position(|(owner, _)| *owner == call)?;
+        self.took(call);
         self.steps.remove(at).map(|(_, step)| step)
+    }
+
+    /// A call whose own steps or time-out have changed by what happened to another one: a handshake that it waited for,
+    /// a message on a channel that all share. An adapter that drives each call by itself asks after each
+    /// [`poll_step_of`](Self::poll_step_of) and each command, until there is none, and has that call asked for its steps.
+    #[must_use = "a call that is not woken waits for ever"]
+    pub fn poll_wake(&mut self) -> Option<CallId> {
+        self.woken.pop_first()
     }
 
     /// When [`on_timeout`](Self::on_timeout) or [`poll_step`](Self::poll_step) is due, if nothing happens before.
@@ -285,8 +350,10 @@ impl Client {
     }
 
     fn due(&self, call: CallId) -> Option<Timestamp> {
-        match self.calls.get(&call)?.phase {
+        let call = self.calls.get(&call)?;
+        match call.phase {
             Phase::Waiting(at) => Some(at),
+            Phase::Blocked | Phase::Listing | Phase::Awaiting => call.deadline,
             Phase::Running => None,
         }
     }
@@ -305,193 +372,23 @@ impl Client {
         &self.config
     }
 
-    // Within.
-
-    /// Drains exchanges, one event at a time, until there is a step (of `call`, if one is named); then starts the
-    /// attempts that are due.
-    fn settle(&mut self, call: Option<CallId>, now: Timestamp) {
-        let is_of = |owner: CallId| call.is_none_or(|call| call == owner);
-        // An exchange that ended before its request was handed out takes the request back, before anybody gets it.
-        let unsent = self.touched.iter().copied().filter(|id| self.send_step(*id).is_some());
-        for id in unsent.collect::<Vec<_>>() {
-            self.drain(id, now);
-        }
-        loop {
-            if self.steps.iter().any(|(owner, _)| is_of(*owner)) {
-                return;
-            }
-            let exchanges = &self.exchanges;
-            let touched = self.touched.iter().copied();
-            let next = touched.into_iter().find(|id| exchanges.get(id).is_none_or(|running| is_of(running.call)));
-            let Some(id) = next else {
-                break;
-            };
-            if !self.drain_one(id, now) {
-                self.touched.remove(&id);
-            }
-        }
-        let due: Vec<CallId> =
-            self.waiting.iter().copied().filter(|id| self.due(*id).is_some_and(|at| now >= at)).collect();
-        for call in due {
-            self.attempt(call, now);
-        }
+    /// The revision that requests go out under, once it is known: what the caller fixed, or what was found out (F6).
+    #[must_use]
+    pub const fn protocol_version(&self) -> Option<ProtocolVersion> {
+        self.origin.version()
     }
 
-    /// Where the step that hands out this exchange's request waits, if it does.
-    fn send_step(&self, id: ExchangeId) -> Option<usize> {
-        self.steps.iter().rposition(|(_, step)| matches!(step, Step::Send(sent, _) if *sent == id))
+    /// The server's last result of `initialize`, as raw JSON: its name, version and capabilities. Only the eras before
+    /// 2026-07-28 have one.
+    #[must_use]
+    pub fn initialize_result(&self) -> Option<&str> {
+        self.origin.initialize_result.as_deref()
     }
 
-    /// Starts the next attempt of a waiting call: a new exchange under a new id.
-    fn attempt(&mut self, id: CallId, now: Timestamp) {
-        self.waiting.remove(&id);
-        let Some(call) = self.calls.get_mut(&id) else {
-            return;
-        };
-        if call.deadline.is_some_and(|deadline| now >= deadline) {
-            let done = call.give_up(FailureKind::Timeout { limit: TimeLimit::Deadline });
-            self.finish(id, done, now);
-            return;
-        }
-        if call.expects_answer {
-            call.id = self.shared.next_id();
-            if call.id.is_none() {
-                // Nine quadrillion calls later: an id that was used is never used again (F8).
-                let done = call.give_up(FailureKind::Cancelled);
-                self.finish(id, done, now);
-                return;
-            }
-        }
-        call.begin_attempt();
-        let endpoint = self.endpoint.clone();
-        self.send(id, endpoint, now);
-    }
-
-    /// Makes the exchange of an attempt, and the step that sends it.
-    fn send(&mut self, id: CallId, endpoint: Endpoint, now: Timestamp) {
-        let Some(call) = self.calls.get(&id) else {
-            return;
-        };
-        let mut request = Request::new(call.outgoing.method.clone()).with_version(self.config.version);
-        request.id.clone_from(&call.id);
-        request.progress_token.clone_from(&call.outgoing.progress_token);
-        let mut config = ExchangeConfig::default()
-            .with_limits(self.config.limits.clone())
-            .with_tail(self.config.tail)
-            .with_strict_ids(self.config.strict_ids)
-            .with_follow_redirects(self.config.follow_redirects);
-        config.deadline = call.deadline;
-        config.idle = call.options.idle;
-        config.fresh_connection = call.attempts > 1;
-        let http_request = call.outgoing.build(call.id.as_ref(), &endpoint, &self.config);
-        self.last_exchange += 1;
-        let exchange_id = ExchangeId(self.last_exchange);
-        let running = Running {
-            exchange: Some(Exchange::new(&request, config, now)),
-            call: id,
-            attempt: call.attempts,
-            is_cancelled: false,
-            endpoint,
-        };
-        self.exchanges.insert(exchange_id, running);
-        self.steps.push_back((id, Step::Send(exchange_id, Box::new(http_request))));
-    }
-
-    /// Turns all that an exchange has to tell into steps.
-    fn drain(&mut self, id: ExchangeId, now: Timestamp) {
-        while self.drain_one(id, now) {}
-    }
-
-    /// Turns one thing that an exchange has to tell into steps; false if there is none.
-    fn drain_one(&mut self, id: ExchangeId, now: Timestamp) -> bool {
-        let Some(running) = self.exchanges.get_mut(&id) else {
-            return false;
-        };
-        let (call, attempt) = (running.call, running.attempt);
-        let Some(event) = running.exchange.as_mut().and_then(Exchange::poll_event) else {
-            return false;
-        };
-        let event = match event {
-            ExchangeEvent::Notification(message) => CallEvent::Notification { attempt, message },
-            ExchangeEvent::Request { message, is_violation } => CallEvent::Request { attempt, message, is_violation },
-            ExchangeEvent::Answer(answer) => {
-                let earlier_may_have_run = self.calls.get(&call).is_some_and(Call::earlier_may_have_run);
-                CallEvent::Answer { attempt, damage: answer.damage, answer, earlier_may_have_run }
-            }
-            ExchangeEvent::Stray { id, bytes } => CallEvent::Stray { attempt, id, bytes },
-            ExchangeEvent::Oversized { limit } => CallEvent::Oversized { attempt, limit },
-            // A call has no channel; nothing of one is told.
-            ExchangeEvent::Response(_) | ExchangeEvent::Endpoint(_) => return true,
-            ExchangeEvent::Ended(verdict) => {
-                self.conclude(id, verdict, now);
-                return true;
-            }
-        };
-        self.steps.push_back((call, Step::Event(call, event)));
-        true
-    }
-
-    /// An exchange has ended: what its call does next.
-    fn conclude(&mut self, id: ExchangeId, verdict: Verdict, now: Timestamp) {
-        let Some(running) = self.exchanges.remove(&id) else {
-            return;
-        };
-        let call_id = running.call;
-        let want = running.exchange.as_ref().map_or(Want::Close, Exchange::want);
-        if let Some(at) = self.send_step(id) {
-            // Nobody has begun with it, and nobody is to: it ended unsent, by a cancel or a deadline.
-            self.steps.remove(at);
-        } else {
-            let release = if want == Want::Close { Step::Close(id) } else { Step::Release(id) };
-            self.steps.push_back((call_id, release));
-        }
-        let Some(call) = self.calls.get_mut(&call_id) else {
-            return;
-        };
-        match call.conclude(verdict, running.exchange.as_ref(), &running.endpoint, &self.config, now) {
-            Next::Reissue { cause, exposure, at } => {
-                call.phase = Phase::Waiting(at);
-                let attempt = call.attempts + 1;
-                self.waiting.insert(call_id);
-                let event = CallEvent::Reissue { attempt, cause, exposure };
-                self.steps.push_back((call_id, Step::Event(call_id, event)));
-            }
-            Next::Redirect(endpoint) => self.send(call_id, endpoint, now),
-            Next::Done(done) => self.finish(call_id, done, now),
-        }
-    }
-
-    /// A call has ended.
-    fn finish(&mut self, id: CallId, done: Done, now: Timestamp) {
-        self.waiting.remove(&id);
-        if let Some(call) = self.calls.remove(&id) {
-            if let Some(cancel) = self.cancel_notification(&call, &done, now) {
-                self.steps.push_back((id, Step::Background(id, cancel)));
-            }
-        }
-        self.steps.push_back((id, Step::Done(id, done)));
-    }
-
-    /// E11, F9: where a disconnect is no cancel, the server is told; but not of `initialize`, and not of a
-    /// request that it cannot have.
-    fn cancel_notification(&mut self, call: &Call, done: &Done, now: Timestamp) -> Option<CallId> {
-        let Outcome::Failed(failure) = &done.outcome else {
-            return None;
-        };
-        let reason = match failure.kind {
-            FailureKind::Timeout { .. } => "no answer in time",
-            FailureKind::Cancelled => "cancelled by the caller",
-            _ => return None,
-        };
-        let id = call.id.as_ref()?;
-        let is_told =
-            self.config.version.era() != Era::Modern && call.outgoing.method != INITIALIZE && failure.may_have_run();
-        if !is_told {
-            return None;
-        }
-        let params = format!(r#"{{"requestId":{},"reason":"{reason}"}}"#, id.to_json());
-        let options = CallOptions::default().with_timeout(self.config.cancel_timeout);
-        self.notify("notifications/cancelled", Some(&params), options, now).ok()
+    /// How many of the server's requests were neither given out nor answered, because too many were under way (F15).
+    #[must_use]
+    pub const fn refused_requests(&self) -> u64 {
+        self.refused_requests
     }
 }
 
