@@ -351,6 +351,22 @@ impl Call {
         self.reached = self.reached.max(exposure);
     }
 
+    /// F7: whether the request may be sent again after a 404, which a gateway can send after the call ran.
+    pub(super) fn may_be_repeated(&self, config: &ClientConfig) -> bool {
+        let method = self.outgoing.method.as_str();
+        self.kind.expects_answer()
+            && (READS.contains(&method) || self.options.replay_safe || config.replay_safe_methods.contains(method))
+    }
+
+    /// The request got as far as this verdict says.
+    pub(super) fn reach_by(&mut self, verdict: &Verdict) {
+        self.reach(match verdict {
+            Verdict::Failed(failure) => failure.exposure,
+            Verdict::Settled(_) | Verdict::Salvaged { .. } => Exposure::Streaming,
+            _ => Exposure::Headed,
+        });
+    }
+
     /// F1, F13, F14: whether a lost request is sent again, and when.
     fn reissue_at(&self, exchange: Option<&Exchange>, config: &ClientConfig, now: Timestamp) -> Option<Timestamp> {
         let method = self.outgoing.method.as_str();
@@ -381,7 +397,7 @@ impl Call {
     }
 
     /// F2: once any attempt got as far as `Sent`, the call never ends unsent.
-    fn done(&self, outcome: Outcome) -> Done {
+    pub(super) fn done(&self, outcome: Outcome) -> Done {
         let outcome = match outcome {
             Outcome::Failed(mut failure) => {
                 if let (true, FailureKind::Unsent { cause: why }) = (self.reached.may_have_run(), &failure.kind) {
@@ -404,6 +420,18 @@ impl Call {
         Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run: self.earlier_may_have_run() }
     }
 }
+
+/// Requests that only read, and so do no harm when they are repeated.
+const READS: [&str; 8] = [
+    "ping",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+];
 
 /// F11: what a stream that said nothing waits.
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);

@@ -78,6 +78,22 @@ impl Endpoint {
         (joined.origin() == self.url.origin()).then(|| Self::from_url(joined).ok()).flatten()
     }
 
+    /// What `reference` means here, wherever it leads (H1); nothing if it is empty or no reference at all.
+    #[must_use]
+    pub fn resolve(&self, reference: &str) -> Option<Self> {
+        let reference = reference.trim_matches(' ');
+        if reference.is_empty() || reference.bytes().any(|byte| byte <= b' ' || byte == 0x7F) {
+            return None;
+        }
+        Self::from_url(self.url.join(reference).ok()?).ok()
+    }
+
+    /// Whether scheme, host and port are those of `other`.
+    #[must_use]
+    pub fn has_origin_of(&self, other: &Self) -> bool {
+        self.url.origin() == other.url.origin()
+    }
+
     /// The whole URL.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -180,6 +180,16 @@ impl Outgoing {
         }
     }
 
+    /// The parameters without `_meta`, as JSON text.
+    pub(super) fn params(&self) -> Option<String> {
+        Some(alloc::format!("{{{}}}", self.members.as_deref()?))
+    }
+
+    /// Whether it asks for a later page of a list.
+    pub(super) fn has_cursor(&self) -> bool {
+        self.params().is_some_and(|params| jsonrpc::object_member(&params, "cursor").is_some())
+    }
+
     /// One attempt's request: under a new id, with everything that follows from it computed anew (F1).
     pub(super) fn build(
         &self,

@@ -26,10 +26,8 @@ pub mod tool_headers;
 mod tool_schema;
 pub mod versions;
 
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
-use alloc::vec::Vec;
 use core::fmt;
 
 pub use asking::{ErrorReply, RespondError};
@@ -99,6 +97,8 @@ pub struct Client {
     woken: BTreeSet<CallId>,
     /// The call whose steps are being asked for: it needs no waking.
     asking: Option<CallId>,
+    /// The code of the error that the last `initialize` was refused with.
+    refusal: Option<i64>,
     /// Requests of the server's that were refused because too many were under way (F15).
     refused_requests: u64,
     last_call: u64,
@@ -121,6 +121,7 @@ impl Client {
             steps: VecDeque::new(),
             woken: BTreeSet::new(),
             asking: None,
+            refusal: None,
             refused_requests: 0,
             last_call: 0,
             last_exchange: 0,

@@ -39,8 +39,8 @@ pub(super) struct Session {
 pub(super) struct Channel {
     /// The call whose exchange it is.
     pub(super) call: CallId,
-    /// Where messages are posted, once the server has said so.
-    pub(super) endpoint: Option<Endpoint>,
+    /// Where messages are posted.
+    pub(super) endpoint: Endpoint,
     /// Under which its messages arrive.
     pub(super) head: ResponseHead,
     /// Whether any message came on it.
@@ -190,7 +190,7 @@ impl Origin {
             Standing::Legacy(None) => (stream, self.offer, Era::Legacy, None),
             Standing::Legacy(Some(session)) => (stream, session.version, Era::Legacy, session.id.clone()),
             Standing::HttpSse(channel) => {
-                let endpoint = channel.as_ref().and_then(|channel| channel.endpoint.as_ref());
+                let endpoint = channel.as_ref().map(|channel| &channel.endpoint);
                 (endpoint.unwrap_or(stream), self.offer, Era::HttpSse, None)
             }
         };

@@ -1,0 +1,550 @@
+//! Steps: what exchanges tell is turned into steps of their calls, and attempts are started when they are due.
+//!
+//! Rules: one exchange a call at a time; an event is handed on in the order it came; what a verdict leads to is decided
+//! in `call` and `detour`, and carried out here.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::call::{Call, Kind, Next, Phase};
+use super::detour::{self, Detour};
+use super::endpoint::Endpoint;
+use super::http_request::{Carried, INITIALIZE};
+use super::origin::{Readiness, Standing};
+use super::outcome::{CallEvent, CallId, Done, Outcome, Step};
+use super::policy::CallOptions;
+use super::subscription::{self, Honoured, Part};
+use super::tool_headers::ToolHeaders;
+use super::{Client, ExchangeId, Running, versions};
+use crate::exchange::{
+    Answer, AnswerInfo, Carries, Exchange, ExchangeConfig, ExchangeEvent, FailureKind, Request, TimeLimit, Verdict,
+    Want,
+};
+use crate::http::{Era, ProtocolVersion};
+use crate::jsonrpc::Message;
+use crate::time::Timestamp;
+
+impl Client {
+    /// A step of a call; whoever drives it is woken, unless it is the one that asks.
+    pub(super) fn push(&mut self, call: CallId, step: Step) {
+        self.steps.push_back((call, step));
+        self.wake(call);
+    }
+
+    pub(super) fn wake(&mut self, call: CallId) {
+        if self.asking != Some(call) {
+            self.woken.insert(call);
+        }
+    }
+
+    /// A step of this call was taken.
+    pub(super) fn took(&mut self, call: CallId) {
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.queued = call.queued.saturating_sub(1);
+        }
+    }
+
+    /// Drains exchanges, one event at a time, until there is a step (of `call`, if one is named); then starts the
+    /// attempts that are due.
+    pub(super) fn settle(&mut self, call: Option<CallId>, now: Timestamp) {
+        let is_of = |owner: CallId| call.is_none_or(|call| call == owner);
+        // An exchange that ended before its request was handed out takes the request back, before anybody gets it.
+        let unsent = self.touched.iter().copied().filter(|id| self.send_step(*id).is_some());
+        for id in unsent.collect::<Vec<_>>() {
+            self.drain(id, now);
+        }
+        loop {
+            if self.steps.iter().any(|(owner, _)| is_of(*owner)) {
+                return;
+            }
+            let exchanges = &self.exchanges;
+            let touched = self.touched.iter().copied();
+            let next = touched.into_iter().find(|id| exchanges.get(id).is_none_or(|running| is_of(running.call)));
+            let Some(id) = next else {
+                break;
+            };
+            if !self.drain_one(id, now) {
+                self.touched.remove(&id);
+            }
+        }
+        // An attempt may end at once, and so unblock others.
+        loop {
+            let due = self.waiting.iter().copied().find(|id| self.due(*id).is_some_and(|at| now >= at));
+            let Some(due) = due else {
+                break;
+            };
+            self.attempt(due, now);
+        }
+    }
+
+    /// Where the step that hands out this exchange's request waits, if it does.
+    pub(super) fn send_step(&self, id: ExchangeId) -> Option<usize> {
+        self.steps.iter().rposition(|(_, step)| matches!(step, Step::Send(sent, _) if *sent == id))
+    }
+
+    /// A waiting call is due: its next attempt, a new exchange under a new id, or its end.
+    fn attempt(&mut self, id: CallId, now: Timestamp) {
+        self.waiting.remove(&id);
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        if call.deadline.is_some_and(|deadline| now >= deadline) {
+            let done = call.give_up(FailureKind::Timeout { limit: TimeLimit::Deadline });
+            self.end(id, done, now);
+            return;
+        }
+        let is_negotiation = call.outgoing.method == INITIALIZE;
+        let kind = if is_negotiation { Kind::Initialize } else { call.kind };
+        let route = match self.origin.readiness(kind, &self.endpoint, &self.config, now) {
+            Readiness::Ready(route) => route,
+            Readiness::Blocked => return self.park(id, Phase::Blocked),
+            Readiness::Begin(part) => {
+                self.park(id, Phase::Blocked);
+                return self.begin_part(part, id, now);
+            }
+            Readiness::At(at) => return self.park(id, Phase::Waiting(at)),
+        };
+        if call.kind == Kind::Listen && route.era == Era::HttpSse {
+            // What the channel brings is told to whoever listens, for as long as there is one.
+            return self.park(id, Phase::Awaiting);
+        }
+        let is_legacy_listening = call.kind == Kind::Listen && route.era == Era::Legacy;
+        call.is_resuming = call.cursor.is_some() && !is_legacy_listening && route.era == Era::Legacy;
+        if call.kind.expects_answer() && !call.is_resuming && !is_legacy_listening {
+            call.id = self.shared.next_id();
+            if call.id.is_none() {
+                // Nine quadrillion calls later: an id that was used is never used again (F8).
+                let done = call.give_up(FailureKind::Cancelled);
+                self.end(id, done, now);
+                return;
+            }
+        }
+        call.begin_attempt();
+        let endpoint = route.endpoint.clone();
+        call.route = Some(route);
+        self.send(id, endpoint, now);
+    }
+
+    /// Lets a call wait, for a moment or for something to happen.
+    pub(super) fn park(&mut self, id: CallId, phase: Phase) {
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.phase = phase;
+            self.waiting.insert(id);
+        }
+    }
+
+    /// Makes the exchange of an attempt, and the step that sends it.
+    fn send(&mut self, id: CallId, endpoint: Endpoint, now: Timestamp) {
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        let Some(mut route) = call.route.clone() else {
+            return;
+        };
+        route.endpoint = endpoint.clone();
+        let (carries, carried) = match (call.kind, &call.cursor) {
+            (Kind::Channel, _) => (Carries::Channel, Carried::Stream { last_event_id: None }),
+            (Kind::Deletion, _) => (Carries::Deletion, Carried::Deletion),
+            (Kind::Listen, cursor) if route.era == Era::Legacy => {
+                let last_event_id = cursor.as_ref().map(|cursor| cursor.last_event_id.as_str());
+                (Carries::Listening(cursor.clone()), Carried::Stream { last_event_id })
+            }
+            (_, Some(cursor)) if call.is_resuming => {
+                let last_event_id = Some(cursor.last_event_id.as_str());
+                (Carries::Resumption(cursor.clone()), Carried::Stream { last_event_id })
+            }
+            _ => (Carries::Message, Carried::Message(call.id.as_ref())),
+        };
+        let mut request = Request::new(call.outgoing.method.clone()).with_version(route.exchange_version());
+        request.id = call.id.clone().filter(|_| !matches!(carries, Carries::Listening(_)));
+        request.carries = carries;
+        request.progress_token.clone_from(&call.outgoing.progress_token);
+        let mut config = ExchangeConfig::default()
+            .with_limits(self.config.limits.clone())
+            .with_tail(self.config.tail)
+            .with_strict_ids(self.config.strict_ids)
+            .with_follow_redirects(self.config.follow_redirects);
+        config.deadline = call.deadline;
+        config.idle = call.options.idle;
+        config.fresh_connection = call.attempts > 1 || call.is_resuming;
+        let http_request = call.outgoing.build(carried, &route, &self.origin.tools, &self.config);
+        self.last_exchange += 1;
+        let exchange_id = ExchangeId(self.last_exchange);
+        let running = Running {
+            exchange: Some(Exchange::new(&request, config, now)),
+            call: id,
+            attempt: call.attempts,
+            is_cancelled: false,
+            endpoint,
+        };
+        self.exchanges.insert(exchange_id, running);
+        self.push(id, Step::Send(exchange_id, Box::new(http_request)));
+    }
+
+    /// Turns all that an exchange has to tell into steps.
+    pub(super) fn drain(&mut self, id: ExchangeId, now: Timestamp) {
+        while self.drain_one(id, now) {}
+    }
+
+    /// Turns one thing that an exchange has to tell into steps; false if there is none.
+    fn drain_one(&mut self, id: ExchangeId, now: Timestamp) -> bool {
+        let Some(running) = self.exchanges.get_mut(&id) else {
+            return false;
+        };
+        let (call, attempt) = (running.call, running.attempt);
+        let Some(event) = running.exchange.as_mut().and_then(Exchange::poll_event) else {
+            return false;
+        };
+        let event = match event {
+            ExchangeEvent::Notification(message) => {
+                self.on_notification(call, attempt, message, now);
+                return true;
+            }
+            ExchangeEvent::Request { message, is_violation } => {
+                self.on_request(call, attempt, message, is_violation, now);
+                return true;
+            }
+            ExchangeEvent::Answer(answer) => {
+                self.on_answer(call, id, attempt, answer, now);
+                return true;
+            }
+            ExchangeEvent::Endpoint(reference) => {
+                self.on_endpoint(call, id, &reference, now);
+                return true;
+            }
+            ExchangeEvent::Response(message) => {
+                self.on_response(message, now);
+                return true;
+            }
+            ExchangeEvent::Stray { id, bytes } => CallEvent::Stray { attempt, id, bytes },
+            ExchangeEvent::Oversized { limit } => CallEvent::Oversized { attempt, limit },
+            ExchangeEvent::Ended(verdict) => {
+                self.conclude(id, verdict, now);
+                return true;
+            }
+        };
+        self.tell(call, event);
+        true
+    }
+
+    /// Tells a caller; nobody is told of the client's own calls.
+    pub(super) fn tell(&mut self, call: CallId, event: CallEvent) {
+        if self.calls.get(&call).is_some_and(|call| call.kind.is_the_callers()) {
+            self.push(call, Step::Event(call, event));
+        }
+    }
+
+    fn on_notification(&mut self, id: CallId, attempt: u32, message: Message, now: Timestamp) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        if call.kind == Kind::Channel {
+            return self.on_channel_notification(message);
+        }
+        let is_subscription = call.kind == Kind::Listen && call.era() == Some(Era::Modern);
+        let (true, Some(request)) = (is_subscription, &call.id) else {
+            return self.tell(id, CallEvent::Notification { attempt, message });
+        };
+        match subscription::part(&message, request) {
+            Part::Acknowledgment => {
+                call.is_acknowledged = true;
+                call.losses = 0;
+                let asked = call.outgoing.params().unwrap_or_default();
+                let is_whole = subscription::honoured(&asked, message.params().unwrap_or_default()) == Honoured::All;
+                self.tell(id, CallEvent::Acknowledged { attempt, message, is_whole });
+            }
+            // A cancellation that names us is the server's goodbye; a result may follow, and need not.
+            Part::End => {
+                let done = call.listening_ended(None);
+                self.abandon_exchange(id, now);
+                self.end(id, done, now);
+            }
+            _ => self.tell(id, CallEvent::Notification { attempt, message }),
+        }
+    }
+
+    fn on_answer(&mut self, id: CallId, exchange: ExchangeId, attempt: u32, mut answer: Box<Answer>, now: Timestamp) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        match call.kind {
+            Kind::Initialize => return self.on_initialize_answer(id, &answer, now),
+            Kind::Probe | Kind::Request | Kind::Listen | Kind::ToolList => {}
+            _ => return,
+        }
+        if let Some(detour) = detour::of_answer(call, &answer, &self.origin, self.config.protocol) {
+            call.detour = Some(detour);
+            if let Some(exchange) = self.exchanges.get_mut(&exchange).and_then(|running| running.exchange.as_mut()) {
+                // What it says is known. It ends here, if it has not yet.
+                exchange.cancel(now).ok();
+            }
+            return;
+        }
+        self.learn(id, &answer);
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        let is_modern = call.era() == Some(Era::Modern);
+        if is_modern && call.outgoing.method == TOOLS_LIST && matches!(call.kind, Kind::Request | Kind::ToolList) {
+            let is_first_page = !call.outgoing.has_cursor();
+            self.on_tool_list(id, attempt, &mut answer, is_first_page);
+        }
+        self.hand_out(id, attempt, answer);
+    }
+
+    /// Gives an answer to its caller.
+    pub(super) fn hand_out(&mut self, id: CallId, attempt: u32, answer: Box<Answer>) {
+        let earlier_may_have_run = self.calls.get(&id).is_some_and(Call::earlier_may_have_run);
+        self.tell(id, CallEvent::Answer { attempt, damage: answer.damage, answer, earlier_may_have_run });
+    }
+
+    /// F6: what an answer shows of the server's era.
+    fn learn(&mut self, id: CallId, answer: &Answer) {
+        let route = self.calls.get(&id).and_then(|call| call.route.as_ref());
+        let (Standing::Unknown, Some(route)) = (&self.origin.standing, route) else {
+            return;
+        };
+        if answer.info.proves_modern || answer.message.result().is_some_and(versions::has_result_type) {
+            self.origin.standing = Standing::Modern(route.version);
+        } else if answer.message.result().is_some() {
+            self.origin.standing = Standing::Legacy(None);
+        }
+    }
+
+    /// F4: what a list of tools says of their headers; tools that are not to be shown are taken out.
+    fn on_tool_list(&mut self, id: CallId, attempt: u32, answer: &mut Answer, is_first_page: bool) {
+        let Some(result) = answer.message.result() else {
+            return;
+        };
+        let reading = ToolHeaders::read(result);
+        if is_first_page {
+            self.origin.tools = reading.headers;
+        } else {
+            self.origin.tools.merge(reading.headers);
+        }
+        for tool in reading.dropped {
+            self.tell(id, CallEvent::ToolDropped { attempt, tool });
+        }
+        if let (Some(result), Some(request)) = (reading.result, answer.message.id()) {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request.to_json());
+            // It is made of raw parts of a message, so it is one.
+            if let Ok(message) = Message::from_text(text) {
+                answer.message = message;
+            }
+        }
+    }
+
+    /// An exchange has ended: what its call does next.
+    fn conclude(&mut self, id: ExchangeId, verdict: Verdict, now: Timestamp) {
+        let Some(running) = self.exchanges.remove(&id) else {
+            return;
+        };
+        let call_id = running.call;
+        let want = running.exchange.as_ref().map_or(Want::Close, Exchange::want);
+        if let Some(at) = self.send_step(id) {
+            // Nobody has begun with it, and nobody is to: it ended unsent, by a cancel or a deadline.
+            self.steps.remove(at);
+        } else {
+            let release = if want == Want::Close { Step::Close(id) } else { Step::Release(id) };
+            self.push(call_id, release);
+        }
+        let Some(call) = self.calls.get_mut(&call_id) else {
+            return;
+        };
+        let detour = call.detour.take().or_else(|| match &verdict {
+            Verdict::Failed(failure) => detour::of_failure(call, &failure.kind, &self.origin),
+            _ => None,
+        });
+        if let Some(detour) = detour {
+            call.reach_by(&verdict);
+            if call.kind.waits_for_the_handshake() || call.kind == Kind::Probe {
+                return self.take(detour, call_id, now);
+            }
+        }
+        match call.conclude(verdict, running.exchange.as_ref(), &running.endpoint, &self.config, now) {
+            Next::Reissue { cause, exposure, at } => {
+                let attempt = call.attempts + 1;
+                self.park(call_id, Phase::Waiting(at));
+                self.tell(call_id, CallEvent::Reissue { attempt, cause, exposure });
+            }
+            Next::Resume { cause, after, at } => {
+                let attempt = call.attempts;
+                self.park(call_id, Phase::Waiting(at));
+                self.tell(call_id, CallEvent::Resume { attempt, cause, after });
+            }
+            Next::Redirect(endpoint) => self.send(call_id, endpoint, now),
+            Next::Await => self.park(call_id, Phase::Awaiting),
+            Next::Done(done) => self.end(call_id, done, now),
+        }
+    }
+
+    /// Does what an answer said of the server instead of ending the call.
+    fn take(&mut self, detour: Detour, id: CallId, now: Timestamp) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        let is_probe = call.kind == Kind::Probe;
+        match detour {
+            Detour::Ladder => {
+                if is_probe {
+                    return self.climb(id, now);
+                }
+                self.park(id, Phase::Waiting(now));
+                if matches!(self.origin.standing, Standing::Unknown) && self.origin.opening.is_none() {
+                    self.park(id, Phase::Blocked);
+                    self.climb(id, now);
+                }
+            }
+            Detour::Version(version) => {
+                call.has_changed_version = true;
+                self.set_version(version);
+                self.park(id, Phase::Waiting(now));
+            }
+            Detour::NoVersion { theirs } => {
+                let ours = detour::ours(self.config.protocol);
+                let done = call.give_up(FailureKind::UnsupportedVersion { ours, theirs });
+                self.end(id, done, now);
+            }
+            Detour::Tools(answer) => {
+                call.has_listed_tools = true;
+                call.first_refusal = Some(answer);
+                self.park(id, Phase::Listing);
+                self.list_tools(id, now);
+            }
+            Detour::NewSession => {
+                let generation = call.route.as_ref().map_or(0, |route| route.generation);
+                let repeats = !call.has_renewed_session && call.may_be_repeated(&self.config);
+                call.has_renewed_session = true;
+                self.origin.expire(generation);
+                if repeats {
+                    return self.park(id, Phase::Waiting(now));
+                }
+                let done = call.give_up(FailureKind::SessionExpired);
+                self.end(id, done, now);
+            }
+        }
+    }
+
+    /// F3: the server has this revision; it may be of another era.
+    fn set_version(&mut self, version: ProtocolVersion) {
+        self.origin.standing = match version.era() {
+            Era::Modern => Standing::Modern(version),
+            Era::Legacy => Standing::Legacy(None),
+            Era::HttpSse => Standing::HttpSse(None),
+        };
+        if version.era() != Era::Modern {
+            self.origin.offer = version;
+        }
+    }
+
+    /// F4: reads the list of tools again; calls that are refused meanwhile share it.
+    fn list_tools(&mut self, owner: CallId, now: Timestamp) {
+        if self.origin.tool_list.is_some() {
+            return;
+        }
+        let left = self.calls.get(&owner).and_then(|call| Some(call.deadline?.saturating_duration_since(now)));
+        let timeout = left.map_or(self.config.handshake_timeout, |left| left.min(self.config.handshake_timeout));
+        let options = CallOptions::default().with_timeout(timeout);
+        if let Ok(list) = self.begin(Kind::ToolList, TOOLS_LIST, None, options, now) {
+            self.origin.tool_list = Some(list);
+            self.push(owner, Step::Background(owner, list));
+        }
+    }
+
+    /// The list was read, or could not be: who waited for it goes on.
+    fn on_tools_listed(&mut self, done: &Done, now: Timestamp) {
+        self.origin.tool_list = None;
+        let is_read = matches!(done.outcome, Outcome::Settled(info) | Outcome::Salvaged { answer: info, .. } if !info.is_error);
+        let listing = self.calls.iter().filter(|(_, call)| call.phase == Phase::Listing).map(|(id, _)| *id);
+        for id in listing.collect::<Vec<_>>() {
+            if is_read {
+                self.park(id, Phase::Waiting(now));
+                self.wake(id);
+            } else {
+                self.let_first_refusal_stand(id, now);
+            }
+        }
+    }
+
+    fn let_first_refusal_stand(&mut self, id: CallId, now: Timestamp) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        let attempt = call.attempts;
+        if let Some(answer) = call.first_refusal.take() {
+            let done = call.settled(answer.info);
+            self.hand_out(id, attempt, answer);
+            self.end(id, done, now);
+        }
+    }
+
+    /// A call has ended; what waited for it goes on.
+    pub(super) fn end(&mut self, id: CallId, done: Done, now: Timestamp) {
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        match call.kind {
+            Kind::ToolList => self.on_tools_listed(&done, now),
+            Kind::Probe | Kind::Initialize | Kind::Initialized => self.on_part_ended(id, &done, now),
+            Kind::Channel => self.on_channel_ended(id, &done, now),
+            _ => {}
+        }
+        self.waiting.remove(&id);
+        if let Some(call) = self.calls.remove(&id) {
+            if let Some(cancel) = self.cancel_notification(&call, &done, now) {
+                self.push(id, Step::Background(id, cancel));
+            }
+        }
+        self.push(id, Step::Done(id, done));
+    }
+
+    /// Takes the exchange of a call away, because the call ends without its verdict.
+    fn abandon_exchange(&mut self, call: CallId, now: Timestamp) {
+        let Some(id) = self.exchange_of(call) else {
+            return;
+        };
+        if let Some(mut exchange) = self.exchanges.remove(&id).and_then(|running| running.exchange) {
+            exchange.cancel(now).ok();
+        }
+        self.push(call, Step::Close(id));
+    }
+
+    /// E11, F9: where a disconnect is no cancel, the server is told; but not of `initialize`, and not of a
+    /// request that it cannot have.
+    fn cancel_notification(&mut self, call: &Call, done: &Done, now: Timestamp) -> Option<CallId> {
+        let Outcome::Failed(failure) = &done.outcome else {
+            return None;
+        };
+        let reason = match failure.kind {
+            FailureKind::Timeout { .. } => "no answer in time",
+            FailureKind::Cancelled => "cancelled by the caller",
+            _ => return None,
+        };
+        let id = call.id.as_ref()?;
+        let is_told = call.era().is_some_and(|era| era != Era::Modern)
+            && call.outgoing.method != INITIALIZE
+            && failure.may_have_run();
+        if !is_told {
+            return None;
+        }
+        let params = format!(r#"{{"requestId":{},"reason":"{reason}"}}"#, id.to_json());
+        let options = CallOptions::default().with_timeout(self.config.cancel_timeout);
+        self.notify("notifications/cancelled", Some(&params), options, now).ok()
+    }
+}
+
+impl Call {
+    /// The end of a call that has been answered.
+    pub(super) fn settled(&self, info: AnswerInfo) -> Done {
+        self.done(Outcome::Settled(info))
+    }
+
+    /// The end of a listening call that is no failure.
+    pub(super) fn listening_ended(&self, status: Option<u16>) -> Done {
+        self.done(Outcome::ListeningEnded { status })
+    }
+}
+
+/// The request whose answer tells of headers (F4).
+const TOOLS_LIST: &str = "tools/list";
