@@ -16,6 +16,12 @@ use crate::peer::{Peer, Scenario};
 pub const BOUND: Duration = Duration::from_secs(15);
 /// The deadline of calls that are to miss it.
 pub const SHORT: Duration = Duration::from_millis(800);
+
+/// Such deadlines, the next of them tried if the machine was too busy for the last: if the call got less far than it should.
+pub fn deadlines() -> impl Iterator<Item = Duration> {
+    [1, 4, 16].into_iter().map(|factor| factor * SHORT)
+}
+
 /// The method that is called.
 pub const METHOD: &str = "tools/call";
 

@@ -5,14 +5,38 @@ use std::ops::ControlFlow;
 
 use mcp_sse_blocking::core::http::ProtocolVersion;
 use mcp_sse_blocking::{Client, ClientConfig};
-use mcp_sse_tests::blocking::{BOUND, METHOD, SHORT, assert_timed_out, builder, call, charge, client, timed, within};
+use mcp_sse_core::exchange::Exposure;
+use mcp_sse_tests::blocking::{
+    BOUND, METHOD, assert_timed_out, builder, call, charge, client, deadlines, timed, within,
+};
 use mcp_sse_tests::peer::{At, Ending, Mark, Peer, Response, Scenario, Script, Sse};
-use serde_json::json;
 
 const CANCELLED: &str = "notifications/cancelled";
 
 fn legacy(peer: &Peer, scenario: &Scenario, version: ProtocolVersion) -> Client {
     builder(peer, scenario).config(ClientConfig::default().with_version(version)).build().unwrap()
+}
+
+/// Makes a call that times out, by a client of a peer of its own, until the request was sent by then.
+fn times_out(
+    scripts: impl Fn() -> Vec<Script>,
+    client: impl Fn(&Peer, &Scenario) -> Client,
+    method: &str,
+) -> (Peer, Scenario, Client) {
+    for deadline in deadlines() {
+        let peer = Peer::start();
+        let scenario = peer.scenario(scripts());
+        let client = client(&peer, &scenario);
+        let call = || client.call_with(method, &charge(1), &within(deadline), |_| ControlFlow::Continue(()));
+        let (result, elapsed) = timed(call);
+        let error = result.unwrap_err();
+        assert_timed_out(&error, elapsed, deadline);
+        assert!(error.exposure() <= Exposure::Sent && error.attempts() == 1, "{error}");
+        if error.exposure() == Exposure::Sent {
+            return (peer, scenario, client);
+        }
+    }
+    panic!("no request was sent in time");
 }
 
 fn silent() -> Script {
@@ -22,12 +46,8 @@ fn silent() -> Script {
 #[test]
 fn e11_t37_a_legacy_time_out_tells_the_server() {
     for version in [ProtocolVersion::V2025_03_26, ProtocolVersion::V2025_06_18, ProtocolVersion::V2025_11_25] {
-        let peer = Peer::start();
-        let scenario = peer.scenario([silent()]);
-        let client = legacy(&peer, &scenario, version);
-        let (result, elapsed) =
-            timed(|| client.call_with(METHOD, &charge(1), &within(SHORT), |_| ControlFlow::Continue(())));
-        assert_timed_out(&result.unwrap_err(), elapsed, SHORT);
+        let (_peer, scenario, _client) =
+            times_out(|| vec![silent()], |peer, scenario| legacy(peer, scenario, version), METHOD);
         assert!(scenario.wait_for(|log| !log.notifications.is_empty(), BOUND));
         let log = scenario.log();
         assert_eq!(log.notifications[0]["method"], CANCELLED);
@@ -51,25 +71,23 @@ fn f9_a_legacy_stop_tells_the_server() {
 
 #[test]
 fn e11_a_cancel_that_nobody_takes_disturbs_nobody() {
-    let peer = Peer::start();
     let deaf = Script::whole().cut(At::byte(0), Ending::Stall).for_method(CANCELLED);
-    let scenario = peer.scenario([deaf, silent(), Script::whole()]);
-    let config = ClientConfig::default().with_version(ProtocolVersion::V2025_11_25);
-    let client = builder(&peer, &scenario).config(config).build().unwrap();
-    let result = client.call_with(METHOD, &charge(1), &within(SHORT), |_| ControlFlow::Continue(()));
-    assert_eq!(result.unwrap_err().kind(), "timeout");
+    let (_peer, scenario, client) = times_out(
+        || vec![deaf.clone(), silent(), Script::whole()],
+        |peer, scenario| legacy(peer, scenario, ProtocolVersion::V2025_11_25),
+        METHOD,
+    );
     assert!(scenario.wait_for(|log| log.notifications.len() == 1, BOUND));
     assert_eq!(call(&client).unwrap().attempts, 1);
 }
 
 #[test]
 fn e11_initialize_is_never_cancelled() {
-    let peer = Peer::start();
-    let scenario = peer.scenario([silent(), Script::whole()]);
-    let client = legacy(&peer, &scenario, ProtocolVersion::V2025_06_18);
-    let params = json!({"protocolVersion": "2025-06-18"});
-    let result = client.call_with("initialize", &params, &within(SHORT), |_| ControlFlow::Continue(()));
-    assert_eq!(result.unwrap_err().kind(), "timeout");
+    let (peer, scenario, client) = times_out(
+        || vec![silent(), Script::whole()],
+        |peer, scenario| legacy(peer, scenario, ProtocolVersion::V2025_06_18),
+        "initialize",
+    );
     assert!(peer.wait_for(|log| log.connections[0].client_close.is_some(), BOUND));
     call(&client).unwrap();
     assert!(scenario.log().notifications.is_empty());
@@ -77,11 +95,7 @@ fn e11_initialize_is_never_cancelled() {
 
 #[test]
 fn e11_t108_a_modern_time_out_closes_the_stream_and_sends_nothing() {
-    let peer = Peer::start();
-    let scenario = peer.scenario([silent(), Script::whole()]);
-    let client = client(&peer, &scenario);
-    let result = client.call_with(METHOD, &charge(1), &within(SHORT), |_| ControlFlow::Continue(()));
-    assert_eq!(result.unwrap_err().kind(), "timeout");
+    let (peer, scenario, client) = times_out(|| vec![silent(), Script::whole()], client, METHOD);
     assert!(peer.wait_for(|log| log.connections[0].client_close.is_some(), BOUND));
     // What would have gone out in the background would have been there before this answer.
     call(&client).unwrap();

@@ -69,7 +69,7 @@ fn a_slow_reader_stops_the_peer_over_http1() {
             }
         };
         assert_eq!((events, execution(&reply)), (EVENTS, 1));
-        assert!(written() > EVENT * EVENTS);
+        assert!(scenario.wait_for(|log| log.responses[0].written > EVENT * EVENTS, BOUND));
     });
 }
 

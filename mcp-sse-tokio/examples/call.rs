@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use mcp_sse_tests::call_program::{self, Adapter, Job, Settings, Trouble};
 use mcp_sse_tokio::{CallError, CallEvent, Client, Done, Reply, Update};
@@ -17,7 +18,12 @@ use tokio::runtime::{Builder, Runtime};
 fn main() -> ExitCode {
     // A thread of its own drains answered streams while the program waits for its next line.
     match Builder::new_multi_thread().worker_threads(1).enable_all().build() {
-        Ok(runtime) => call_program::main(&Tokio { runtime, clients: RefCell::default() }),
+        Ok(runtime) => {
+            let adapter = Tokio { runtime, clients: RefCell::default() };
+            let status = call_program::main(&adapter);
+            adapter.wait_for_background(Duration::from_secs(2));
+            status
+        }
         Err(error) => {
             eprintln!("call: no runtime: {error}");
             ExitCode::FAILURE
@@ -73,6 +79,20 @@ impl Adapter for Tokio {
 }
 
 impl Tokio {
+    /// What was cancelled under a legacy revision is told to the server before the process ends: waits until no task is left,
+    /// for as long as this at most.
+    fn wait_for_background(self, most: Duration) {
+        // A kept connection of HTTP/2 has a task of its own.
+        drop(self.clients);
+        let metrics = self.runtime.metrics();
+        let all_ended = async {
+            while metrics.num_alive_tasks() > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _ = self.runtime.block_on(async { tokio::time::timeout(most, all_ended).await });
+    }
+
     fn client(&self, url: &str, settings: &Settings) -> Result<Client, String> {
         if let Some(client) = self.clients.borrow().get(url) {
             return Ok(client.clone());
