@@ -44,6 +44,8 @@ pub(super) struct Call {
     pub(super) phase: Phase,
     /// Whether an answer is due: a request, not a notification.
     pub(super) expects_answer: bool,
+    /// Whether its caller waits for the end of the exchange, and not only for the answer.
+    pub(super) reads_to_end: bool,
     /// The id of the attempt under way, or of the last one.
     pub(super) id: Option<Id>,
     /// Attempts made, the one under way included.
@@ -66,6 +68,7 @@ impl Call {
             options,
             phase: Phase::Waiting(now),
             expects_answer,
+            reads_to_end: false,
             id: None,
             attempts: 0,
             reached: Exposure::Unsent,

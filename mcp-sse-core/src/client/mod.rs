@@ -8,6 +8,7 @@
 
 mod call;
 mod config;
+mod connections;
 mod endpoint;
 mod http_request;
 mod outcome;
@@ -22,13 +23,14 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use call::{Call, Next, Phase};
-pub use config::{ClientConfig, ConfigError};
+pub use config::{BuildError, ClientConfig, ConfigError};
+pub use connections::{ConnectionConfig, IdleConnections};
 pub use endpoint::{Endpoint, EndpointError};
 pub use http_request::{HttpRequest, RequestError};
 use http_request::{INITIALIZE, Outgoing};
 pub use outcome::{CallEvent, CallId, Done, Outcome, Step};
 pub use policy::{Backoff, CallOptions, ReissuePolicy};
-pub use reply::{CallError, Reply};
+pub use reply::{CallError, Reply, ResultError, params_to_json};
 use shared::Shared;
 
 use crate::exchange::{
@@ -183,6 +185,14 @@ impl Client {
             let timeout = FailureKind::Timeout { limit: TimeLimit::Deadline };
             let done = waiting.give_up(if is_late { timeout } else { FailureKind::Cancelled });
             self.finish(call, done, now);
+        }
+    }
+
+    /// The caller of this call waits for the end of its exchange: what follows the answer is read on within the bound
+    /// of time ([`ConnectionConfig::drain_timeout`]) alone, and not of bytes. For before the answer.
+    pub fn read_to_end(&mut self, call: CallId) {
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.reads_to_end = true;
         }
     }
 
@@ -411,7 +421,14 @@ impl Client {
             ExchangeEvent::Notification(message) => CallEvent::Notification { attempt, message },
             ExchangeEvent::Request { message, is_violation } => CallEvent::Request { attempt, message, is_violation },
             ExchangeEvent::Answer(answer) => {
-                let earlier_may_have_run = self.calls.get(&call).is_some_and(Call::earlier_may_have_run);
+                let calling = self.calls.get(&call);
+                let earlier_may_have_run = calling.is_some_and(Call::earlier_may_have_run);
+                let connections = &self.config.connections;
+                let is_waited_for = calling.is_some_and(|call| call.reads_to_end);
+                let bytes = if is_waited_for { u64::MAX } else { connections.drain_bytes };
+                if let Some(exchange) = &mut running.exchange {
+                    exchange.drain_until(now.saturating_add(connections.drain_timeout), bytes);
+                }
                 CallEvent::Answer { attempt, damage: answer.damage, answer, earlier_may_have_run }
             }
             ExchangeEvent::Stray { id, bytes } => CallEvent::Stray { attempt, id, bytes },

@@ -52,7 +52,9 @@ pub enum Framing {
 pub enum Want {
     /// Connect, or take a kept connection, and write the request.
     Send {
-        /// Do not take a kept connection: one has just turned out to be closed (E1).
+        /// Do not take a kept connection: one has just turned out to be closed (E1), or the server that lost the first
+        /// request may be closing it. One that calls share (HTTP/2) tells by itself that it is open, and may then carry a
+        /// replacement; but not after it has just failed.
         fresh: bool,
     },
     /// Read the response.
@@ -170,6 +172,8 @@ pub struct Exchange {
     exposure: Exposure,
     fresh_only: bool,
     idle_until: Option<Timestamp>,
+    /// Until when, and up to which byte, the body is read on after the answer.
+    drain: Option<(Timestamp, u64)>,
     /// When the last bytes of the body came (E28).
     received_at: Timestamp,
     head: Option<Box<ResponseHead>>,
@@ -195,6 +199,7 @@ impl Exchange {
             fresh_only: config.fresh_connection,
             idle_until: config.idle.map(|idle| now.saturating_add(idle)),
             config,
+            drain: None,
             received_at: now,
             head: None,
             head_at: None,
@@ -298,6 +303,10 @@ impl Exchange {
             self.received_at = now;
         }
         self.read_until_event(input);
+        let received = self.body.as_ref().map_or(0, |body| body.received);
+        if !self.has_ended() && self.drain_limit().is_some_and(|(_, most)| received > most) {
+            self.end(Ending::Closed);
+        }
         Ok(())
     }
 
@@ -358,6 +367,13 @@ impl Exchange {
         Ok(())
     }
 
+    /// Bounds how long a body is read on after its answer: until this moment, or so many bytes further. Then the
+    /// exchange closes by itself, and is settled (E3). Without an answer it goes on as before.
+    pub fn drain_until(&mut self, until: Timestamp, bytes: u64) {
+        let received = self.body.as_ref().map_or(0, |body| body.received);
+        self.drain = Some((until, received.saturating_add(bytes)));
+    }
+
     // Outputs.
 
     /// The next event, in order. Drain it to `None` after each input.
@@ -383,7 +399,8 @@ impl Exchange {
         if self.has_ended() {
             return None;
         }
-        [self.config.deadline, self.idle_limit(), self.failed_limit()].into_iter().flatten().min()
+        let drained = self.drain_limit().map(|(until, _)| until);
+        [self.config.deadline, self.idle_limit(), self.failed_limit(), drained].into_iter().flatten().min()
     }
 
     /// What the adapter should do next.
@@ -473,6 +490,9 @@ impl Exchange {
             TimeLimit::Deadline
         } else if passed(self.idle_limit()) {
             TimeLimit::Idle
+        } else if passed(self.drain_limit().map(|(until, _)| until)) {
+            self.end(Ending::Closed);
+            return Ok(true);
         } else {
             return Ok(false);
         };
@@ -494,6 +514,11 @@ impl Exchange {
     /// The idle limit, which ends with the answer: then only the deadline is left.
     fn idle_limit(&self) -> Option<Timestamp> {
         self.idle_until.filter(|_| self.answer.is_none())
+    }
+
+    /// What bounds the reading on after the answer, once there is one.
+    fn drain_limit(&self) -> Option<(Timestamp, u64)> {
+        self.drain.filter(|_| self.answer.is_some())
     }
 
     /// The one place where an exchange ends.
