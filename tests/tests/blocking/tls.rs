@@ -172,7 +172,7 @@ fn ssl_cert_file_is_honoured() {
     let file = env::temp_dir().join(format!("mcp-sse-{}.pem", process::id()));
     fs::write(&file, peer.certificate_pem()).unwrap();
     let child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "ssl_cert_file_is_honoured"])
+        .args(["--exact", "tls::ssl_cert_file_is_honoured"])
         .env(CHILD_URL, scenario.url())
         .env("SSL_CERT_FILE", &file)
         .output()
