@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use mcp_sse_blocking::{CallEvent, Client, Done, Reply};
+use mcp_sse_blocking::{CallEvent, Client, ConnectionConfig, Done, Reply};
 use mcp_sse_tests::call_program::{self, Adapter, Job, Settings, Trouble};
 use serde_json::value::RawValue;
 
@@ -63,7 +63,7 @@ impl Blocking {
             builder = builder.trust_pem(&pem);
         }
         if let Some(drain) = settings.drain {
-            builder = builder.drain_timeout(drain);
+            builder = builder.connections(ConnectionConfig::default().with_drain_timeout(drain));
         }
         let client = builder.build().map_err(|error| error.to_string())?;
         self.clients.borrow_mut().insert(url.to_owned(), client.clone());

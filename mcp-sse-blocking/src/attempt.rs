@@ -9,13 +9,13 @@ use std::io::{self, ErrorKind};
 
 use mcp_sse_core::client::{ExchangeId, HttpRequest};
 use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse, State, Want};
+use mcp_sse_core::http::{Chunk, ChunkedReader, MalformedChunk};
 use ureq_proto::client::Call;
 use ureq_proto::client::state::RecvResponse;
 
-use crate::chunked::{Chunked, Piece};
-use crate::connect::{Connector, Stop};
+use crate::client::Inner;
+use crate::connect::Stop;
 use crate::http1::{self, BodyFraming, Head};
-use crate::pool::Pool;
 use crate::stream::{Input, Stream, Wait};
 
 /// The response is read in pieces of at most this many bytes.
@@ -25,18 +25,11 @@ const SMALL_BODY: usize = 16 << 10;
 /// While a request is written, this often is looked whether the response has come already.
 const LOOK_FOR_RESPONSE: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// What an attempt works with.
-pub(crate) struct Tools<'a> {
-    pub(crate) connector: &'a Connector,
-    pub(crate) pool: &'a Pool,
-    pub(crate) max_head_bytes: usize,
-}
-
 /// Whether [`Attempt::advance`] may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// As long as the exchange allows, and not past this moment.
-    Until(Option<mcp_sse_core::Timestamp>),
+    /// As long as the exchange allows.
+    Some,
     /// Not at all.
     None,
 }
@@ -112,7 +105,7 @@ struct ReadingBody {
 /// What is left of the body.
 enum BodyReader {
     Length(u64),
-    Chunked(Chunked),
+    Chunked(ChunkedReader),
     UntilClose,
     Ended,
 }
@@ -123,23 +116,23 @@ impl Attempt {
     }
 
     /// Does one thing that may wait, and reports what happened.
-    pub(crate) fn advance(&mut self, exchange: &mut Exchange, tools: &Tools<'_>, patience: Patience) -> Progress {
+    pub(crate) fn advance(&mut self, exchange: &mut Exchange, inner: &Inner, patience: Patience) -> Progress {
         let reported = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Unconnected => self.connect(exchange, tools),
-            Stage::Writing(writing) => self.write(writing, exchange, tools),
-            Stage::ReadingHead(reading) => self.read_head(reading, exchange, tools, patience),
-            Stage::ReadingBody(reading) => self.read_body(reading, exchange, tools, patience),
+            Stage::Unconnected => self.connect(exchange, inner),
+            Stage::Writing(writing) => self.write(writing, exchange, inner),
+            Stage::ReadingHead(reading) => self.read_head(reading, exchange, inner, patience),
+            Stage::ReadingBody(reading) => self.read_body(reading, exchange, inner, patience),
             Stage::Over => Ok(Progress::None),
         };
         // Misuse here means that the exchange ended meanwhile; the steps that follow say so too.
         reported.unwrap_or(Progress::Some)
     }
 
-    fn connect(&mut self, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
-        let clock = tools.connector.clock;
+    fn connect(&mut self, exchange: &mut Exchange, inner: &Inner) -> Result<Progress, Misuse> {
+        let clock = inner.clock;
         self.stage = Stage::Unconnected;
         let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-        let kept = if wants_fresh { None } else { tools.pool.take() };
+        let kept = if wants_fresh { None } else { inner.idle().take(clock.now()) };
         let stream = match kept {
             Some(mut kept) => {
                 exchange.on_reused(clock.now())?;
@@ -150,7 +143,7 @@ impl Attempt {
                 }
                 kept
             }
-            None => match tools.connector.connect(&self.request.endpoint, exchange.poll_timeout()) {
+            None => match inner.connector.connect(&self.request.endpoint, exchange.poll_timeout()) {
                 Ok(stream) => {
                     exchange.on_connected(clock.now())?;
                     stream
@@ -179,8 +172,8 @@ impl Attempt {
         Ok(Progress::Some)
     }
 
-    fn write(&mut self, mut writing: Writing, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
-        let clock = tools.connector.clock;
+    fn write(&mut self, mut writing: Writing, exchange: &mut Exchange, inner: &Inner) -> Result<Progress, Misuse> {
+        let clock = inner.clock;
         let before = clock.now();
         exchange.on_timeout(before)?;
         if exchange.state() == State::Ended {
@@ -248,14 +241,14 @@ impl Attempt {
         &mut self,
         mut reading: ReadingHead,
         exchange: &mut Exchange,
-        tools: &Tools<'_>,
+        inner: &Inner,
         patience: Patience,
     ) -> Result<Progress, Misuse> {
-        let clock = tools.connector.clock;
+        let clock = inner.clock;
         let seen = self.end - self.start;
-        let input = match self.receive(&mut reading.stream, exchange, tools, patience) {
+        let input = match self.receive(&mut reading.stream, exchange, inner, patience) {
             Ok(input) => input,
-            Err(error) => return self.broken(break_kind(&error), exchange, tools),
+            Err(error) => return self.broken(break_kind(&error), exchange, inner),
         };
         match input {
             Input::Bytes(_) => {}
@@ -264,8 +257,8 @@ impl Attempt {
                 self.stage = Self::await_head(reading);
                 return Ok(Progress::None);
             }
-            Input::End => return self.broken(BreakKind::Closed, exchange, tools),
-            Input::Cut => return self.broken(BreakKind::TlsTruncated, exchange, tools),
+            Input::End => return self.broken(BreakKind::Closed, exchange, inner),
+            Input::Cut => return self.broken(BreakKind::TlsTruncated, exchange, inner),
         }
         // A head ends with a line feed: without a new one there is nothing new to see.
         let mut looks = self.unread().get(seen..).is_some_and(|new| new.contains(&b'\n'));
@@ -273,8 +266,8 @@ impl Attempt {
             match http1::read_head(&mut reading.reading, self.unread()) {
                 Ok(Head::More) => looks = false,
                 Ok(Head::Interim(bytes)) => self.start += bytes,
-                Ok(Head::Final(head)) if head.bytes > tools.max_head_bytes => {
-                    return self.broken(BreakKind::HeadTooLarge, exchange, tools);
+                Ok(Head::Final(head)) if head.bytes > inner.max_head_bytes => {
+                    return self.broken(BreakKind::HeadTooLarge, exchange, inner);
                 }
                 Ok(Head::Final(head)) => {
                     self.start += head.bytes;
@@ -285,7 +278,7 @@ impl Attempt {
                         framing: match head.framing {
                             BodyFraming::None | BodyFraming::Length(0) => BodyReader::Ended,
                             BodyFraming::Length(bytes) => BodyReader::Length(bytes),
-                            BodyFraming::Chunked => BodyReader::Chunked(Chunked::new()),
+                            BodyFraming::Chunked => BodyReader::Chunked(ChunkedReader::new()),
                             BodyFraming::UntilClose => BodyReader::UntilClose,
                         },
                     };
@@ -297,13 +290,13 @@ impl Attempt {
                     return Ok(Progress::Some);
                 }
                 Err(http1::HeadError::TooLarge) => {
-                    return self.broken(BreakKind::HeadTooLarge, exchange, tools);
+                    return self.broken(BreakKind::HeadTooLarge, exchange, inner);
                 }
-                Err(http1::HeadError::Malformed) => return self.broken(BreakKind::Malformed, exchange, tools),
+                Err(http1::HeadError::Malformed) => return self.broken(BreakKind::Malformed, exchange, inner),
             }
         }
-        if self.unread().len() > tools.max_head_bytes {
-            return self.broken(BreakKind::HeadTooLarge, exchange, tools);
+        if self.unread().len() > inner.max_head_bytes {
+            return self.broken(BreakKind::HeadTooLarge, exchange, inner);
         }
         exchange.on_timeout(clock.now())?;
         self.stage = Self::await_head(reading);
@@ -314,18 +307,17 @@ impl Attempt {
         &mut self,
         mut reading: ReadingBody,
         exchange: &mut Exchange,
-        tools: &Tools<'_>,
+        inner: &Inner,
         patience: Patience,
     ) -> Result<Progress, Misuse> {
-        let clock = tools.connector.clock;
-        let Ok(piece) = reading.framing.next(self.unread()) else {
-            return self.broken(BreakKind::Malformed, exchange, tools);
+        let clock = inner.clock;
+        let chunk = match self.next_chunk(&mut reading.framing) {
+            Ok(chunk) => chunk,
+            Err(MalformedChunk { .. }) => return self.broken(BreakKind::Malformed, exchange, inner),
         };
-        match piece {
-            Piece::Framing(bytes) => self.start += bytes,
-            Piece::Data(bytes) => {
-                let data = self.unread().get(..bytes).unwrap_or_default();
-                let mut rest = data;
+        match chunk {
+            Chunk::Data(bytes) => {
+                let mut rest = self.unread().get(..bytes).unwrap_or_default();
                 let result = exchange.on_body(&mut rest, clock.now());
                 let used = bytes - rest.len();
                 self.start += used;
@@ -333,16 +325,16 @@ impl Attempt {
                 self.stage = Stage::ReadingBody(reading);
                 return result.map(|()| Progress::Some);
             }
-            Piece::End => {
+            Chunk::End => {
                 reading.framing = BodyReader::Ended;
                 self.stage = Stage::ReadingBody(reading);
                 exchange.on_end(Framing::Marked, clock.now())?;
                 return Ok(Progress::Some);
             }
-            Piece::More => {
-                let input = match self.receive(&mut reading.stream, exchange, tools, patience) {
+            _ => {
+                let input = match self.receive(&mut reading.stream, exchange, inner, patience) {
                     Ok(input) => input,
-                    Err(error) => return self.broken(break_kind(&error), exchange, tools),
+                    Err(error) => return self.broken(break_kind(&error), exchange, inner),
                 };
                 match input {
                     Input::Bytes(_) => exchange.on_timeout(clock.now())?,
@@ -351,11 +343,11 @@ impl Attempt {
                         self.stage = Stage::ReadingBody(reading);
                         return Ok(Progress::None);
                     }
-                    Input::End => return Self::end(&reading.framing, exchange, tools),
+                    Input::End => return Self::end(&reading.framing, exchange, inner),
                     Input::Cut if reading.framing.is_complete() => {
-                        return Self::end(&reading.framing, exchange, tools);
+                        return Self::end(&reading.framing, exchange, inner);
                     }
-                    Input::Cut => return self.broken(BreakKind::TlsTruncated, exchange, tools),
+                    Input::Cut => return self.broken(BreakKind::TlsTruncated, exchange, inner),
                 }
             }
         }
@@ -364,19 +356,19 @@ impl Attempt {
     }
 
     /// The connection ended in an orderly way: what that says of the body.
-    fn end(framing: &BodyReader, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
+    fn end(framing: &BodyReader, exchange: &mut Exchange, inner: &Inner) -> Result<Progress, Misuse> {
         let framing = match framing {
             BodyReader::UntilClose => Framing::Unmarked,
             framing if framing.is_complete() => Framing::Marked,
             _ => Framing::Short,
         };
-        exchange.on_end(framing, tools.connector.clock.now())?;
+        exchange.on_end(framing, inner.clock.now())?;
         Ok(Progress::Some)
     }
 
-    fn broken(&mut self, kind: BreakKind, exchange: &mut Exchange, tools: &Tools<'_>) -> Result<Progress, Misuse> {
+    fn broken(&mut self, kind: BreakKind, exchange: &mut Exchange, inner: &Inner) -> Result<Progress, Misuse> {
         self.stage = Stage::Over;
-        exchange.on_broken(kind, tools.connector.clock.now())?;
+        exchange.on_broken(kind, inner.clock.now())?;
         Ok(Progress::Some)
     }
 
@@ -389,18 +381,12 @@ impl Attempt {
         &mut self,
         stream: &mut Stream,
         exchange: &Exchange,
-        tools: &Tools<'_>,
+        inner: &Inner,
         patience: Patience,
     ) -> io::Result<Input> {
         let wait = match patience {
             Patience::None => Wait::No,
-            Patience::Until(moment) => {
-                let due = match (exchange.poll_timeout(), moment) {
-                    (Some(due), Some(moment)) => Some(due.min(moment)),
-                    (due, moment) => due.or(moment),
-                };
-                Wait::AtMost(due.map(|due| tools.connector.clock.until(due)))
-            }
+            Patience::Some => Wait::AtMost(exchange.poll_timeout().map(|due| inner.clock.until(due))),
         };
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -419,38 +405,46 @@ impl Attempt {
 
     /// Gives the connection back, if its response was read to the end; what is left of a body and has come
     /// already is read. Else the connection is closed.
-    pub(crate) fn release(mut self, pool: &Pool) {
+    pub(crate) fn release(mut self, inner: &Inner) {
         let Stage::ReadingBody(mut reading) = std::mem::replace(&mut self.stage, Stage::Over) else {
             return;
         };
         while reading.keeps_alive {
-            match reading.framing.next(self.unread()) {
-                Ok(Piece::Framing(bytes)) => self.start += bytes,
-                Ok(Piece::Data(bytes)) => {
+            match self.next_chunk(&mut reading.framing) {
+                Ok(Chunk::Data(bytes)) => {
                     reading.framing.take(bytes);
                     self.start += bytes;
                 }
                 // Bytes that nobody asked for do not belong on a connection that is to be used again.
-                Ok(Piece::End) => {
+                Ok(Chunk::End) => {
                     if self.unread().is_empty() {
-                        pool.keep(reading.stream);
+                        inner.idle().keep(reading.stream, inner.clock.now());
                     }
                     return;
                 }
-                Ok(Piece::More) | Err(_) => return,
+                _ => return,
             }
         }
+    }
+
+    /// What stands at the front of what is unread, framing taken away.
+    fn next_chunk(&mut self, framing: &mut BodyReader) -> Result<Chunk, MalformedChunk> {
+        let mut rest = self.unread();
+        let before = rest.len();
+        let chunk = framing.read(&mut rest);
+        self.start += before - rest.len();
+        chunk
     }
 }
 
 impl BodyReader {
-    fn next(&mut self, input: &[u8]) -> Result<Piece, crate::chunked::Malformed> {
+    fn read(&mut self, input: &mut &[u8]) -> Result<Chunk, MalformedChunk> {
         Ok(match self {
-            Self::Chunked(chunked) => return chunked.next(input),
-            Self::Ended | Self::Length(0) => Piece::End,
-            _ if input.is_empty() => Piece::More,
-            Self::Length(left) => Piece::Data(usize::try_from(*left).unwrap_or(usize::MAX).min(input.len())),
-            Self::UntilClose => Piece::Data(input.len()),
+            Self::Chunked(chunked) => return chunked.read(input),
+            Self::Ended | Self::Length(0) => Chunk::End,
+            _ if input.is_empty() => Chunk::More,
+            Self::Length(left) => Chunk::Data(usize::try_from(*left).unwrap_or(usize::MAX).min(input.len())),
+            Self::UntilClose => Chunk::Data(input.len()),
         })
     }
 

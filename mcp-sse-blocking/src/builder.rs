@@ -1,12 +1,12 @@
-//! Settings of a client: where it connects to, whom it trusts, how long it waits.
+//! Settings of a client: where it connects to, whom it trusts; the rest is the core's.
 //!
-//! Rules: every limit has a name and a default with its reason; a mistake is reported by `build`, with the
-//! first one made.
+//! Rule: a mistake is reported by `build`, with the first one made.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use mcp_sse_core::client::{self as core_client, CallOptions, ClientConfig, ConfigError, Endpoint, EndpointError};
+use mcp_sse_core::client::{
+    self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, IdleConnections,
+};
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -15,28 +15,6 @@ use rustls_platform_verifier::Verifier;
 use crate::client::{Background, Client, Inner};
 use crate::clock::Clock;
 use crate::connect::Connector;
-use crate::pool::Pool;
-
-/// Why there is no client. Nothing was sent.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Caller: the URL is no endpoint.
-    #[error(transparent)]
-    Endpoint(#[from] EndpointError),
-    /// Caller: the URL is longer than HTTP can carry, or has characters that it cannot.
-    #[error("the URL cannot be sent over HTTP")]
-    Unsendable,
-    /// Caller: a setting cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Caller: the PEM text holds no certificate, or a broken one.
-    #[error("the PEM text holds no certificate")]
-    Certificates,
-    /// Platform: its certificates cannot be used.
-    #[error("TLS cannot be set up: {0}")]
-    Tls(rustls::Error),
-}
 
 /// Settings of a [`Client`].
 #[derive(Debug)]
@@ -46,10 +24,6 @@ pub struct ClientBuilder {
     config: Result<ClientConfig, BuildError>,
     options: CallOptions,
     certificates: Vec<CertificateDer<'static>>,
-    connect_timeout: Duration,
-    drain: Duration,
-    max_idle_connections: usize,
-    idle_timeout: Duration,
 }
 
 impl ClientBuilder {
@@ -59,19 +33,19 @@ impl ClientBuilder {
             config: Ok(ClientConfig::default()),
             options: CallOptions::default(),
             certificates: Vec::new(),
-            connect_timeout: Duration::from_secs(10),
-            drain: Duration::from_millis(500),
-            max_idle_connections: 8,
-            idle_timeout: Duration::from_secs(30),
         }
     }
 
-    /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method.
-    /// Headers that were set before are lost; set them after.
+    /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method, connections.
+    /// Headers and connections that were set before are lost; set them after.
     pub fn config(mut self, config: ClientConfig) -> Self {
-        if self.config.is_ok() {
-            self.config = Ok(config);
-        }
+        self.config = self.config.map(|_| config);
+        self
+    }
+
+    /// Sets how connections are made, kept and read to their end: time-outs, bounds.
+    pub fn connections(mut self, connections: ConnectionConfig) -> Self {
+        self.config = self.config.map(|config| config.with_connections(connections));
         self
     }
 
@@ -93,36 +67,8 @@ impl ClientBuilder {
         let parsed: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         match parsed {
             Ok(certificates) if !certificates.is_empty() => self.certificates.extend(certificates),
-            _ if self.config.is_ok() => self.config = Err(BuildError::Certificates),
-            _ => {}
+            _ => self.config = self.config.and(Err(BuildError::Certificates)),
         }
-        self
-    }
-
-    /// How long connecting may take: name, addresses and TLS handshake together. Default 10 s: past that a
-    /// host is not there. The deadline of a call holds besides.
-    pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// How long, after an answer, the rest of its stream is read in the background so that the connection can
-    /// be used again. Default 500 ms: a server that ends its stream does so at once.
-    pub const fn drain_timeout(mut self, timeout: Duration) -> Self {
-        self.drain = timeout;
-        self
-    }
-
-    /// How many connections are kept. Default 8: more calls than that at once are rare, and they only pay a
-    /// handshake.
-    pub const fn max_idle_connections(mut self, most: usize) -> Self {
-        self.max_idle_connections = most;
-        self
-    }
-
-    /// How long a connection is kept unused. Default 30 s: servers close after about 60.
-    pub const fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = timeout;
         self
     }
 
@@ -137,16 +83,17 @@ impl ClientBuilder {
             return Err(BuildError::Unsendable);
         }
         let clock = Clock::new();
-        let tls = if endpoint.is_tls() { Some(tls_config(self.certificates).map_err(BuildError::Tls)?) } else { None };
-        let max_head_bytes = config.limits.max_head_bytes;
+        let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
+        let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
+        let connections = config.connections.clone();
         Ok(Client::from_inner(Inner {
-            core: Mutex::new(core_client::Client::new(endpoint, config)),
-            connector: Connector { clock, timeout: self.connect_timeout, tls },
-            pool: Pool::new(clock, self.max_idle_connections, self.idle_timeout),
+            connector: Connector { clock, timeout: connections.connect_timeout, tls },
+            idle: Mutex::new(IdleConnections::new(&connections)),
+            most_background: connections.max_idle,
             clock,
             options: self.options,
-            max_head_bytes,
-            drain: self.drain,
+            max_head_bytes: config.limits.max_head_bytes,
+            core: Mutex::new(core_client::Client::new(endpoint, config)),
             background: Background::default(),
         }))
     }

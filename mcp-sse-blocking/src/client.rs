@@ -10,15 +10,17 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sse_core::client::{
-    self as core_client, CallError, CallEvent, CallId, CallOptions, Done, Outcome, Reply, Step,
+    self as core_client, BuildError, CallError, CallEvent, CallId, CallOptions, Done, IdleConnections, Reply,
+    ResultError, Step, params_to_json,
 };
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::attempt::{Attempt, Patience, Progress, Tools};
-use crate::builder::{BuildError, ClientBuilder};
+use crate::attempt::{Attempt, Patience, Progress};
+use crate::builder::ClientBuilder;
 use crate::clock::Clock;
 use crate::connect::Connector;
-use crate::pool::Pool;
+use crate::stream::Stream;
 
 /// A blocking client of one MCP endpoint.
 ///
@@ -45,32 +47,13 @@ pub struct Client {
 pub(crate) struct Inner {
     pub(crate) core: Mutex<core_client::Client>,
     pub(crate) connector: Connector,
-    pub(crate) pool: Pool,
+    pub(crate) idle: Mutex<IdleConnections<Stream>>,
+    /// No more answered streams are read in the background at once than this.
+    pub(crate) most_background: usize,
     pub(crate) clock: Clock,
     pub(crate) options: CallOptions,
     pub(crate) max_head_bytes: usize,
-    /// How long, after the answer, the rest of a stream is read so that its connection can be used again.
-    pub(crate) drain: Duration,
     pub(crate) background: Background,
-}
-
-/// After an answer, so many steps of reading what has come already are made before the caller gets it; a
-/// server that goes on sending cannot hold the caller up.
-const STEPS_AFTER_ANSWER: u32 = 16;
-
-/// What to drive a call to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Until {
-    Answer,
-    End,
-}
-
-/// What a call came to while it was driven.
-#[derive(Default)]
-struct Driven {
-    reply: Option<Reply>,
-    done: Option<Done>,
-    attempt: Option<Attempt>,
 }
 
 impl Client {
@@ -116,16 +99,13 @@ impl Client {
         options: &CallOptions,
         on_event: impl FnMut(CallEvent) -> ControlFlow<()>,
     ) -> Result<Reply, CallError> {
-        let id = self.begin(method, params, options)?;
-        let driven = self.drive(id, Until::Answer, None, on_event);
-        match (driven.reply, driven.done) {
-            (Some(reply), done) => {
-                if done.is_none() {
-                    self.drain(id, driven.attempt);
-                }
+        let mut drive = self.begin(method, params, options, on_event)?;
+        match drive.run_to_answer() {
+            Driven::Answered(reply) => {
+                self.drain(drive.leave());
                 Ok(reply)
             }
-            (None, done) => Err(done.and_then(CallError::from_done).unwrap_or(CallError::Params)),
+            Driven::Ended(reply, done) => done.into_reply(reply).map(|(reply, _)| reply),
         }
     }
 
@@ -141,12 +121,34 @@ impl Client {
         options: &CallOptions,
         on_event: impl FnMut(CallEvent) -> ControlFlow<()>,
     ) -> Result<(Reply, Done), CallError> {
-        let id = self.begin(method, params, options)?;
-        let driven = self.drive(id, Until::End, None, on_event);
-        match (driven.reply, driven.done) {
-            (Some(reply), Some(done)) => Ok((reply, done)),
-            (_, done) => Err(done.and_then(CallError::from_done).unwrap_or(CallError::Params)),
-        }
+        let mut drive = self.begin(method, params, options, on_event)?;
+        drive.read_to_end();
+        let (reply, done) = drive.run_to_end();
+        done.into_reply(reply)
+    }
+
+    /// As [`call`](Self::call), and reads the result as a type of the caller's.
+    ///
+    /// ```no_run
+    /// # fn example(client: &mcp_sse_blocking::Client) -> Result<(), mcp_sse_blocking::ResultError> {
+    /// #[derive(serde::Deserialize)]
+    /// struct Tools {
+    ///     tools: Vec<serde_json::Value>,
+    /// }
+    /// let found: Tools = client.call_as("tools/list", &())?;
+    /// println!("{} tools", found.tools.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ResultError`] tells a failed call, a JSON-RPC error and a result of another type apart.
+    pub fn call_as<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+    ) -> Result<T, ResultError> {
+        self.call(method, params)?.into_result()
     }
 
     /// Sends a notification under the client's default options, and waits until the server has taken it.
@@ -167,14 +169,9 @@ impl Client {
         params: &(impl Serialize + ?Sized),
         options: &CallOptions,
     ) -> Result<(), CallError> {
-        let inner = &self.inner;
-        let params = to_json(params)?;
-        let id = inner.core().notify(method, params.as_deref(), options.clone(), inner.clock.now())?;
-        let driven = self.drive(id, Until::End, None, |_| ControlFlow::Continue(()));
-        match driven.done {
-            Some(Done { outcome: Outcome::Accepted { .. }, .. }) => Ok(()),
-            done => Err(done.and_then(CallError::from_done).unwrap_or(CallError::Params)),
-        }
+        let (inner, params) = (&self.inner, params_to_json(params)?);
+        let call = inner.core().notify(method, params.as_deref(), options.clone(), inner.clock.now())?;
+        self.drive(call, None, |_| ControlFlow::Continue(())).run_to_end().1.into_result().map(drop)
     }
 
     /// How long ago the answer's bytes arrived: freshness counts from then, not from when the reply is looked at.
@@ -183,131 +180,45 @@ impl Client {
         self.inner.clock.now().saturating_duration_since(reply.answer.info.arrived)
     }
 
-    fn begin(
+    fn begin<F: FnMut(CallEvent) -> ControlFlow<()>>(
         &self,
         method: &str,
         params: &(impl Serialize + ?Sized),
         options: &CallOptions,
-    ) -> Result<CallId, CallError> {
-        let params = to_json(params)?;
-        let now = self.inner.clock.now();
-        Ok(self.inner.core().call(method, params.as_deref(), options.clone(), now)?)
+        on_event: F,
+    ) -> Result<Drive<'_, F>, CallError> {
+        let (inner, params) = (&self.inner, params_to_json(params)?);
+        let call = inner.core().call(method, params.as_deref(), options.clone(), inner.clock.now())?;
+        Ok(self.drive(call, None, on_event))
     }
 
-    /// Carries out a call's steps until its answer or its end. `attempt` is the one under way, if one is.
-    fn drive(
-        &self,
-        call: CallId,
-        until: Until,
-        attempt: Option<Attempt>,
-        mut on_event: impl FnMut(CallEvent) -> ControlFlow<()>,
-    ) -> Driven {
-        let inner = &*self.inner;
-        // An attempt that is given is one whose answer is there already: its rest is read within the bound.
-        let mut drain_until = attempt.is_some().then(|| inner.clock.now().saturating_add(inner.drain));
-        let mut driven = Driven { attempt, ..Driven::default() };
-        let mut patience = Patience::Until(drain_until);
-        let mut steps_left = STEPS_AFTER_ANSWER;
-        let mut is_stopped = false;
-        // A handler that panics leaves nothing of its call behind.
-        let mut unfinished = Unfinished { inner, call: Some(call) };
-        loop {
-            let step = inner.core().poll_step_of(call, inner.clock.now());
-            match step {
-                Some(Step::Send(id, request)) => driven.attempt = Some(Attempt::new(id, request)),
-                Some(Step::Release(_)) => {
-                    if let Some(attempt) = driven.attempt.take() {
-                        attempt.release(&inner.pool);
-                    }
-                }
-                Some(Step::Background(_, other)) => self.drive_in_background(other),
-                Some(Step::Event(_, event)) => match Reply::from_event(event) {
-                    Ok(reply) => {
-                        driven.reply = Some(reply);
-                        let moment = inner.clock.now().saturating_add(inner.drain);
-                        drain_until = Some(moment);
-                        patience = match until {
-                            // What has come already, and no more.
-                            Until::Answer => Patience::None,
-                            Until::End => Patience::Until(Some(moment)),
-                        };
-                    }
-                    // A handler that asked to stop has heard enough.
-                    Err(_) if is_stopped => {}
-                    Err(event) => {
-                        if on_event(event).is_break() {
-                            is_stopped = true;
-                            inner.core().cancel(call, inner.clock.now());
-                        }
-                    }
-                },
-                Some(Step::Done(_, done)) => {
-                    unfinished.call = None;
-                    driven.done = Some(done);
-                    return driven;
-                }
-                // Close: what is dropped closes.
-                Some(_) => driven.attempt = None,
-                None => {
-                    let progress = self.go_on(call, &mut driven, patience);
-                    if patience == Patience::None {
-                        steps_left -= 1;
-                        if progress == Progress::None || steps_left == 0 {
-                            unfinished.call = None;
-                            return driven;
-                        }
-                    }
-                    if drain_until.is_some_and(|moment| inner.clock.now() >= moment) {
-                        inner.core().cancel(call, inner.clock.now());
-                    }
-                }
+    const fn drive<F>(&self, call: CallId, attempt: Option<Attempt>, on_event: F) -> Drive<'_, F>
+    where
+        F: FnMut(CallEvent) -> ControlFlow<()>,
+    {
+        Drive { client: self, call: Some(call), attempt, reply: None, on_event, is_stopped: false }
+    }
+
+    /// Reads the rest of an answered stream in a thread of its own, so that the caller has its answer at once and the
+    /// connection can be used again. No more streams are read so at once than connections are kept: the others are
+    /// closed, which is as good.
+    fn drain(&self, left: Option<(CallId, Option<Attempt>)>) {
+        match left {
+            Some((call, _)) if self.inner.background.running() >= self.inner.most_background => {
+                self.inner.abandon(call)
             }
+            Some((call, attempt)) => self.in_background(call, attempt),
+            None => {}
         }
     }
 
-    /// One thing that may wait: of the attempt under way, or until the next one is due.
-    fn go_on(&self, call: CallId, driven: &mut Driven, patience: Patience) -> Progress {
-        let inner = &*self.inner;
-        let tools = Tools { connector: &inner.connector, pool: &inner.pool, max_head_bytes: inner.max_head_bytes };
-        if let Some(attempt) = &mut driven.attempt {
-            let lent = inner.core().lend_exchange(attempt.id);
-            if let Some(mut exchange) = lent {
-                let progress = attempt.advance(&mut exchange, &tools, patience);
-                inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
-                return progress;
-            }
-        }
-        let due = inner.core().poll_timeout_of(call);
-        thread::sleep(due.map_or(Duration::from_millis(1), |due| inner.clock.until(due)));
-        inner.core().on_timeout(inner.clock.now());
-        Progress::Some
-    }
-
-    /// Reads the rest of an answered stream in a thread of its own, within a bound of time, so that the
-    /// caller has its answer at once and the connection can be used again. No more streams are read so at once than
-    /// connections are kept: the others are closed, which is as good.
-    fn drain(&self, call: CallId, attempt: Option<Attempt>) {
-        if self.inner.background.running() >= self.inner.pool.most {
-            self.inner.abandon(call);
-            return;
-        }
+    /// Drives a call that nobody waits for, in a thread of its own.
+    fn in_background(&self, call: CallId, attempt: Option<Attempt>) {
         let client = self.clone();
-        self.in_background(move || drop(client.drive(call, Until::End, attempt, |_| ControlFlow::Continue(()))), call);
-    }
-
-    /// Drives a call that nobody waits for.
-    fn drive_in_background(&self, call: CallId) {
-        let client = self.clone();
-        let work = move || drop(client.drive(call, Until::End, None, |_| ControlFlow::Continue(())));
-        self.in_background(work, call);
-    }
-
-    fn in_background(&self, work: impl FnOnce() + Send + 'static, call: CallId) {
-        let inner = Arc::clone(&self.inner);
-        inner.background.begin();
+        self.inner.background.begin();
         let thread = thread::Builder::new().name("mcp-sse-background".to_owned()).spawn(move || {
-            let _running = Running(&inner.background);
-            work();
+            let _running = Running(&client.inner.background);
+            client.drive(call, attempt, |_| ControlFlow::Continue(())).run_to_end();
         });
         if thread.is_err() {
             // No thread is to be had: close instead.
@@ -361,16 +272,132 @@ impl Drop for Running<'_> {
     }
 }
 
-/// A call whose steps are still to be carried out. Dropped with the call in it, it gives the call up.
-struct Unfinished<'a> {
-    inner: &'a Inner,
+/// A call under way: its steps, carried out by the thread that it is in. Dropped before its end, it gives the call up,
+/// also if a handler panics.
+struct Drive<'a, F: FnMut(CallEvent) -> ControlFlow<()>> {
+    client: &'a Client,
+    /// `None` once the call has ended, or was left to somebody else.
     call: Option<CallId>,
+    attempt: Option<Attempt>,
+    reply: Option<Reply>,
+    on_event: F,
+    /// Whether the handler asked to stop.
+    is_stopped: bool,
 }
 
-impl Drop for Unfinished<'_> {
+/// What a call was driven to.
+enum Driven {
+    /// Its answer; its exchange goes on.
+    Answered(Reply),
+    /// Its end.
+    Ended(Option<Reply>, Done),
+}
+
+/// What one turn came to.
+enum Turn {
+    /// Something happened; go on.
+    Some,
+    /// Nothing, and nothing will without waiting.
+    None,
+    Done(Done),
+}
+
+impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
+    /// To the answer, and through what has come with it and needs no waiting: most streams end there. How much that is
+    /// at most, the exchange says.
+    fn run_to_answer(&mut self) -> Driven {
+        loop {
+            let patience = if self.reply.is_some() { Patience::None } else { Patience::Some };
+            match self.turn(patience) {
+                Turn::Done(done) => return Driven::Ended(self.reply.take(), done),
+                Turn::Some => {}
+                Turn::None => {
+                    if let Some(reply) = self.reply.take() {
+                        return Driven::Answered(reply);
+                    }
+                }
+            }
+        }
+    }
+
+    fn run_to_end(&mut self) -> (Option<Reply>, Done) {
+        loop {
+            if let Turn::Done(done) = self.turn(Patience::Some) {
+                return (self.reply.take(), done);
+            }
+        }
+    }
+
+    fn read_to_end(&self) {
+        if let Some(call) = self.call {
+            self.client.inner.core().read_to_end(call);
+        }
+    }
+
+    /// What is to be driven on by somebody else.
+    fn leave(mut self) -> Option<(CallId, Option<Attempt>)> {
+        self.call.take().map(|call| (call, self.attempt.take()))
+    }
+
+    /// One step, or else one thing that may wait.
+    fn turn(&mut self, patience: Patience) -> Turn {
+        let inner = &*self.client.inner;
+        let Some(call) = self.call else {
+            return Turn::None;
+        };
+        let step = inner.core().poll_step_of(call, inner.clock.now());
+        match step {
+            Some(Step::Send(id, request)) => self.attempt = Some(Attempt::new(id, request)),
+            Some(Step::Release(_)) => {
+                if let Some(attempt) = self.attempt.take() {
+                    attempt.release(inner);
+                }
+            }
+            Some(Step::Background(_, other)) => self.client.in_background(other, None),
+            Some(Step::Event(_, event)) => match Reply::from_event(event) {
+                Ok(reply) => self.reply = Some(reply),
+                // A handler that asked to stop has heard enough.
+                Err(_) if self.is_stopped => {}
+                Err(event) => {
+                    if (self.on_event)(event).is_break() {
+                        self.is_stopped = true;
+                        inner.core().cancel(call, inner.clock.now());
+                    }
+                }
+            },
+            Some(Step::Done(_, done)) => {
+                self.call = None;
+                return Turn::Done(done);
+            }
+            // Close: what is dropped closes.
+            Some(_) => self.attempt = None,
+            None => return self.go_on(call, patience),
+        }
+        Turn::Some
+    }
+
+    /// One thing that may wait: of the attempt under way, or until the next one is due.
+    fn go_on(&mut self, call: CallId, patience: Patience) -> Turn {
+        let inner = &*self.client.inner;
+        if let Some(attempt) = &mut self.attempt {
+            let lent = inner.core().lend_exchange(attempt.id);
+            if let Some(mut exchange) = lent {
+                let progress = attempt.advance(&mut exchange, inner, patience);
+                inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
+                return if progress == Progress::None { Turn::None } else { Turn::Some };
+            }
+        }
+        let due = inner.core().poll_timeout_of(call);
+        thread::sleep(due.map_or(Duration::from_millis(1), |due| inner.clock.until(due)));
+        inner.core().on_timeout(inner.clock.now());
+        Turn::Some
+    }
+}
+
+impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drop for Drive<'_, F> {
     fn drop(&mut self) {
         if let Some(call) = self.call {
-            self.inner.abandon(call);
+            self.client.inner.abandon(call);
         }
     }
 }
@@ -379,6 +406,10 @@ impl Inner {
     pub(crate) fn core(&self) -> MutexGuard<'_, core_client::Client> {
         // The core never panics while it is locked, and it has no state that a panic could leave half made.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn idle(&self) -> MutexGuard<'_, IdleConnections<Stream>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cancels a call and drops the steps that nobody carries out.
@@ -393,12 +424,6 @@ impl Inner {
             }
         }
     }
-}
-
-/// Parameters as JSON text; those that serialise to `null` are none.
-fn to_json(params: &(impl Serialize + ?Sized)) -> Result<Option<String>, CallError> {
-    let json = serde_json::to_string(params).map_err(|_| CallError::Params)?;
-    Ok((json != "null").then_some(json))
 }
 
 impl fmt::Debug for Client {

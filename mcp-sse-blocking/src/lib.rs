@@ -22,12 +22,12 @@
 //! ```
 //!
 //! - **Threads.** A call is driven by the thread that makes it. After an answer whose stream stays open, a thread of
-//!   its own reads on for a while (500 ms, [`ClientBuilder::drain_timeout`]) so that the connection can be used again;
+//!   its own reads on for a while (500 ms, [`ConnectionConfig::drain_timeout`]) so that the connection can be used again;
 //!   there are never more of those than kept connections. Names are resolved in a thread as well, since the platform's
 //!   resolver cannot be interrupted. Nothing in the background outlives the process: see
 //!   [`Client::wait_for_background`].
 //! - **Time.** The deadline of a call (60 s, [`CallOptions::timeout`]) holds at every step and for all attempts
-//!   together; connecting has a limit of its own besides (10 s, [`ClientBuilder::connect_timeout`]).
+//!   together; connecting has a limit of its own besides (10 s, [`ConnectionConfig::connect_timeout`]).
 //! - **Connections.** At most 8 are kept, for 30 s; an old one is closed when the next call looks for one.
 //! - **Memory.** What a peer sends is bounded by [`Limits`](core::Limits); a connection being read holds 64 KiB.
 //! - **Not here:** HTTP/2, proxies, redirects unless asked for, and cancelling a call from another thread.
@@ -36,18 +36,19 @@
 
 mod attempt;
 mod builder;
-mod chunked;
 mod client;
 mod clock;
 mod connect;
 mod http1;
-mod pool;
 mod stream;
 
-pub use builder::{BuildError, ClientBuilder};
+pub use builder::ClientBuilder;
 pub use client::Client;
 pub use mcp_sse_core as core;
-pub use mcp_sse_core::client::{Backoff, CallError, CallEvent, CallOptions, ClientConfig, Done, ReissuePolicy, Reply};
+pub use mcp_sse_core::client::{
+    Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ReissuePolicy, Reply,
+    ResultError,
+};
 
 /// README's example is compiled with the documentation tests.
 #[cfg(doctest)]

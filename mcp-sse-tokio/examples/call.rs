@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use mcp_sse_tests::call_program::{self, Adapter, Job, Settings, Trouble};
-use mcp_sse_tokio::{CallError, CallEvent, Client, Done, Reply, Update};
+use mcp_sse_tokio::{CallError, CallEvent, Client, ConnectionConfig, Done, Reply, Update};
 use serde_json::value::RawValue;
 use tokio::runtime::{Builder, Runtime};
 
@@ -103,7 +103,7 @@ impl Tokio {
             builder = builder.trust_pem(&pem);
         }
         if let Some(drain) = settings.drain {
-            builder = builder.drain_timeout(drain);
+            builder = builder.connections(ConnectionConfig::default().with_drain_timeout(drain));
         }
         let client = builder.build().map_err(|error| format!("URL: {error}"))?;
         self.clients.borrow_mut().insert(url.to_owned(), client.clone());

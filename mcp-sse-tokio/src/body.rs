@@ -17,11 +17,11 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use http::Response;
 use http_body::Body;
-use mcp_sse_core::exchange::{BreakKind, Exchange, ExchangeEvent, Framing};
+use mcp_sse_core::exchange::{BreakKind, Exchange, ExchangeEvent, Framing, State};
 
 use crate::clock::{Clock, Timer};
 use crate::io::break_kind;
-use crate::reader::{self, Piece, Reader};
+use crate::reader::Reader;
 
 /// The events of one response: what an [`Exchange`] has to tell, and as the last its verdict.
 ///
@@ -62,10 +62,8 @@ where
     /// Drives `exchange`, which must have been made by this clock, from `response`.
     pub fn new(mut exchange: Exchange, clock: Clock, response: Response<B>) -> Self {
         let (parts, body) = response.into_parts();
-        let head = reader::head(&parts);
-        // An exchange that has ended, or has a head already, says so by its events.
-        exchange.on_head(&head, clock.now()).ok();
-        Self { exchange, clock, timer: Timer::default(), reader: Reader::new(&parts, &head, body) }
+        let reader = Reader::begin(&parts, body, &mut exchange, clock);
+        Self { exchange, clock, timer: Timer::default(), reader }
     }
 
     /// The exchange, to look at.
@@ -94,18 +92,16 @@ where
             if let Some(event) = exchange.poll_event() {
                 return Poll::Ready(Some(event));
             }
-            let polled = reader.poll(exchange, *clock, cx);
-            // Misuse is that the exchange has ended: then there is no time-out, and nothing more.
-            if let Poll::Ready(Ok(Piece::Failed(error))) = polled {
-                reader.has_ended = true;
-                fail(exchange, &*error.into(), *clock);
-            } else if polled.is_pending() {
-                let Some(due) = exchange.poll_timeout() else {
-                    let has_ended = exchange.state() == mcp_sse_core::exchange::State::Ended;
-                    return if has_ended { Poll::Ready(None) } else { Poll::Pending };
-                };
-                ready!(timer.poll(*clock, Some(due), cx));
-                exchange.on_timeout(clock.now()).ok();
+            if exchange.state() == State::Ended {
+                return Poll::Ready(None);
+            }
+            match reader.poll(exchange, *clock, cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => fail(exchange, &*error.into(), *clock),
+                Poll::Pending => {
+                    ready!(timer.poll(*clock, exchange.poll_timeout(), cx));
+                    exchange.on_timeout(clock.now()).ok();
+                }
             }
         }
     }

@@ -1,15 +1,12 @@
-//! Settings of a client: where it connects to, whom it trusts, how long it waits.
+//! Settings of a client: where it connects to, whom it trusts; the rest is the core's.
 //!
 //! Facts reported: none. Steps carried out: none.
 //!
-//! Rules: every limit has a name and a default with its reason; a mistake is reported by `build`, with the
-//! first one made.
+//! Rule: a mistake is reported by `build`, with the first one made.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use mcp_sse_core::client::{self as core_client, CallOptions, ClientConfig, ConfigError, Endpoint, EndpointError};
+use mcp_sse_core::client::{self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint};
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -18,25 +15,6 @@ use rustls_platform_verifier::Verifier;
 use crate::client::{Client, Inner};
 use crate::clock::Clock;
 use crate::connect::Connector;
-use crate::pool::Pool;
-
-/// Why there is no client. Nothing was sent.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Caller: the URL is no endpoint.
-    #[error(transparent)]
-    Endpoint(#[from] EndpointError),
-    /// Caller: a setting cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Caller: the PEM text holds no certificate, or a broken one.
-    #[error("the PEM text holds no certificate")]
-    Certificates,
-    /// Platform: its certificates cannot be used.
-    #[error("TLS cannot be set up: {0}")]
-    Tls(rustls::Error),
-}
 
 /// Settings of a [`Client`].
 #[derive(Debug)]
@@ -46,12 +24,6 @@ pub struct ClientBuilder {
     config: Result<ClientConfig, BuildError>,
     options: CallOptions,
     certificates: Vec<CertificateDer<'static>>,
-    connect_timeout: Duration,
-    http2_prior_knowledge: bool,
-    drain: Duration,
-    drain_bytes: u64,
-    max_idle_connections: usize,
-    idle_timeout: Duration,
 }
 
 impl ClientBuilder {
@@ -61,21 +33,19 @@ impl ClientBuilder {
             config: Ok(ClientConfig::default()),
             options: CallOptions::default(),
             certificates: Vec::new(),
-            connect_timeout: Duration::from_secs(10),
-            http2_prior_knowledge: false,
-            drain: Duration::from_millis(500),
-            drain_bytes: 256 << 10,
-            max_idle_connections: 8,
-            idle_timeout: Duration::from_secs(30),
         }
     }
 
-    /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method.
-    /// Headers that were set before are lost; set them after.
+    /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method, connections.
+    /// Headers and connections that were set before are lost; set them after.
     pub fn config(mut self, config: ClientConfig) -> Self {
-        if self.config.is_ok() {
-            self.config = Ok(config);
-        }
+        self.config = self.config.map(|_| config);
+        self
+    }
+
+    /// Sets how connections are made, kept and read to their end: time-outs, bounds, HTTP/2 without TLS.
+    pub fn connections(mut self, connections: ConnectionConfig) -> Self {
+        self.config = self.config.map(|config| config.with_connections(connections));
         self
     }
 
@@ -97,50 +67,8 @@ impl ClientBuilder {
         let parsed: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         match parsed {
             Ok(certificates) if !certificates.is_empty() => self.certificates.extend(certificates),
-            _ if self.config.is_ok() => self.config = Err(BuildError::Certificates),
-            _ => {}
+            _ => self.config = self.config.and(Err(BuildError::Certificates)),
         }
-        self
-    }
-
-    /// How long connecting may take: name, addresses and TLS handshake together. Default 10 s: past that a
-    /// host is not there. The deadline of a call holds besides.
-    pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// How long, after an answer, the rest of its stream is read in the background so that the connection can
-    /// be used again. Default 500 ms: a server that ends its stream does so at once.
-    pub const fn drain_timeout(mut self, timeout: Duration) -> Self {
-        self.drain = timeout;
-        self
-    }
-
-    /// How many bytes of that rest are read at most if nobody waits for the end. Default 256 KiB: reading more
-    /// costs more than the handshake it saves.
-    pub const fn drain_bytes(mut self, bytes: u64) -> Self {
-        self.drain_bytes = bytes;
-        self
-    }
-
-    /// Speaks HTTP/2 without TLS, with prior knowledge (RFC 9113 section 3.3). Default: no, HTTP/1.1. Over TLS
-    /// the two sides agree on what to speak (ALPN), HTTP/2 if the server has it.
-    pub const fn http2_prior_knowledge(mut self, known: bool) -> Self {
-        self.http2_prior_knowledge = known;
-        self
-    }
-
-    /// How many connections are kept. Default 8: more calls than that at once are rare, and they only pay a
-    /// handshake. Zero keeps none. HTTP/2 has one that all calls share.
-    pub const fn max_idle_connections(mut self, most: usize) -> Self {
-        self.max_idle_connections = most;
-        self
-    }
-
-    /// How long a connection is kept unused. Default 30 s: servers close after about 60.
-    pub const fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = timeout;
         self
     }
 
@@ -151,26 +79,17 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, BuildError> {
         let config = self.config?;
         let endpoint = Endpoint::parse(&self.url)?;
+        if endpoint.as_str().parse::<http::Uri>().is_err() {
+            return Err(BuildError::Unsendable);
+        }
         let clock = Clock::new();
-        let tls = if endpoint.is_tls() { Some(tls_config(self.certificates).map_err(BuildError::Tls)?) } else { None };
-        let prior_knowledge = self.http2_prior_knowledge && !endpoint.is_tls();
-        let connector = Connector {
-            clock,
-            timeout: self.connect_timeout,
-            tls,
-            prior_knowledge,
-            speaks_http2: AtomicBool::new(prior_knowledge),
-            max_head_bytes: config.limits.max_head_bytes,
-            sharing: tokio::sync::Mutex::default(),
-        };
+        let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
+        let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
         Ok(Client::from_inner(Inner {
+            connector: Connector::new(clock, &config, tls),
             core: Mutex::new(core_client::Client::new(endpoint, config)),
-            connector,
-            pool: Pool::new(clock, self.max_idle_connections, self.idle_timeout),
             clock,
             options: self.options,
-            drain: self.drain,
-            drain_bytes: self.drain_bytes,
         }))
     }
 }

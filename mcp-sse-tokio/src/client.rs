@@ -7,14 +7,18 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcp_sse_core::client::{self as core_client, CallError, CallOptions, Done, Outcome, Reply, RequestError};
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::client::{
+    self as core_client, BuildError, CallError, CallId, CallOptions, Done, Reply, RequestError, ResultError,
+    params_to_json,
+};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::builder::{BuildError, ClientBuilder};
+use crate::builder::ClientBuilder;
 use crate::clock::Clock;
 use crate::connect::Connector;
 use crate::drive::{Driver, Told};
-use crate::pool::Pool;
 use crate::updates::{CallFuture, CallStream};
 
 /// An async client of one MCP endpoint.
@@ -45,13 +49,8 @@ pub struct Client {
 pub(crate) struct Inner {
     pub(crate) core: Mutex<core_client::Client>,
     pub(crate) connector: Connector,
-    pub(crate) pool: Pool,
     pub(crate) clock: Clock,
     pub(crate) options: CallOptions,
-    /// How long, after the answer, the rest of a stream is read so that its connection can be used again.
-    pub(crate) drain: Duration,
-    /// How many bytes of it, if nobody waits for the end.
-    pub(crate) drain_bytes: u64,
 }
 
 impl Inner {
@@ -88,7 +87,7 @@ impl Client {
     /// # Errors
     /// [`CallError`] says whether the request was sent, whether it may have run, and the status.
     pub fn call(&self, method: &str, params: &(impl Serialize + ?Sized)) -> CallFuture<Result<Reply, CallError>> {
-        CallFuture::new(self.call_with(method, params, &self.inner.options).reply())
+        Box::pin(self.call_with(method, params, &self.inner.options).reply())
     }
 
     /// As [`call`](Self::call), with options of its own, as a stream: each event as it comes (notifications,
@@ -109,7 +108,7 @@ impl Client {
     /// # }
     /// ```
     pub fn call_with(&self, method: &str, params: &(impl Serialize + ?Sized), options: &CallOptions) -> CallStream {
-        CallStream::new(self.begin(params, |core, params| core.call(method, params, options.clone(), self.now())))
+        CallStream::new(self.begin(params, |core, params, now| core.call(method, params, options.clone(), now)))
     }
 
     /// As [`call_with`](Self::call_with), but waits for the end of the exchange too (within the client's bound
@@ -123,23 +122,58 @@ impl Client {
         params: &(impl Serialize + ?Sized),
         options: &CallOptions,
     ) -> CallFuture<Result<(Reply, Done), CallError>> {
-        CallFuture::new(self.call_with(method, params, options).reply_and_done())
+        Box::pin(self.call_with(method, params, options).reply_and_done())
     }
 
-    /// Sends a notification, and waits until the server has taken it.
+    /// As [`call`](Self::call), and reads the result as a type of the caller's.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_sse_tokio::Client) -> Result<(), mcp_sse_tokio::ResultError> {
+    /// #[derive(serde::Deserialize)]
+    /// struct Tools {
+    ///     tools: Vec<serde_json::Value>,
+    /// }
+    /// let found: Tools = client.call_as("tools/list", &()).await?;
+    /// println!("{} tools", found.tools.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ResultError`] tells a failed call, a JSON-RPC error and a result of another type apart.
+    pub fn call_as<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+    ) -> CallFuture<Result<T, ResultError>> {
+        let reply = self.call(method, params);
+        Box::pin(async move { reply.await?.into_result() })
+    }
+
+    /// Sends a notification under the client's default options, and waits until the server has taken it.
     ///
     /// # Errors
     /// [`CallError`], also if the server refuses it. It is never sent again.
     pub fn notify(&self, method: &str, params: &(impl Serialize + ?Sized)) -> CallFuture<Result<(), CallError>> {
-        let options = self.inner.options.clone();
-        let begun = self.begin(params, |core, params| core.notify(method, params, options, self.now()));
-        CallFuture::new(async move {
+        self.notify_with(method, params, &self.inner.options)
+    }
+
+    /// As [`notify`](Self::notify), with options of its own; of them, the times count.
+    ///
+    /// # Errors
+    /// As [`notify`](Self::notify).
+    pub fn notify_with(
+        &self,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+        options: &CallOptions,
+    ) -> CallFuture<Result<(), CallError>> {
+        let begun = self.begin(params, |core, params, now| core.notify(method, params, options.clone(), now));
+        Box::pin(async move {
             let mut driver = begun?;
             loop {
-                match poll_fn(|cx| driver.poll(cx)).await {
-                    Told::Event(_) => {}
-                    Told::Done(Done { outcome: Outcome::Accepted { .. }, .. }) => return Ok(()),
-                    Told::Done(done) => return Err(CallError::from_done(done).unwrap_or(CallError::Params)),
+                if let Told::Done(done) = poll_fn(|cx| driver.poll(cx)).await {
+                    return done.into_result().map(drop);
                 }
             }
         })
@@ -148,28 +182,18 @@ impl Client {
     /// How long ago the answer's bytes arrived: freshness counts from then, not from when the reply is looked at.
     #[must_use]
     pub fn age(&self, reply: &Reply) -> Duration {
-        self.now().saturating_duration_since(reply.answer.info.arrived)
-    }
-
-    fn now(&self) -> mcp_sse_core::Timestamp {
-        self.inner.clock.now()
+        self.inner.clock.now().saturating_duration_since(reply.answer.info.arrived)
     }
 
     fn begin(
         &self,
         params: &(impl Serialize + ?Sized),
-        make: impl FnOnce(&mut core_client::Client, Option<&str>) -> Result<core_client::CallId, RequestError>,
+        make: impl FnOnce(&mut core_client::Client, Option<&str>, Timestamp) -> Result<CallId, RequestError>,
     ) -> Result<Driver, CallError> {
-        let params = to_json(params)?;
-        let call = make(&mut self.inner.core(), params.as_deref())?;
-        Ok(Driver::new(Arc::clone(&self.inner), call))
+        let params = params_to_json(params)?;
+        let call = make(&mut self.inner.core(), params.as_deref(), self.inner.clock.now())?;
+        Ok(Driver::new(Arc::clone(&self.inner), call, None))
     }
-}
-
-/// Parameters as JSON text; those that serialise to `null` are none.
-fn to_json(params: &(impl Serialize + ?Sized)) -> Result<Option<String>, CallError> {
-    let json = serde_json::to_string(params).map_err(|_| CallError::Params)?;
-    Ok((json != "null").then_some(json))
 }
 
 impl fmt::Debug for Client {

@@ -11,63 +11,79 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::Endpoint;
+use mcp_sse_core::client::{ClientConfig, ConnectionConfig, Endpoint};
 use mcp_sse_core::exchange::BreakKind;
-use rustls::ClientConfig;
+use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_rustls::TlsConnector;
 
 use crate::clock::Clock;
-use crate::io::{Io, Socket};
+use crate::io::Io;
 use crate::link::Link;
 use crate::pool::Pool;
 
-/// Makes connections to one origin.
+/// Makes connections to one origin, and keeps them.
 #[derive(Debug)]
 pub(crate) struct Connector {
-    pub(crate) clock: Clock,
-    /// How long connecting may take, all steps together.
-    pub(crate) timeout: Duration,
-    pub(crate) tls: Option<Arc<ClientConfig>>,
-    /// Whether HTTP/2 is spoken without TLS.
-    pub(crate) prior_knowledge: bool,
+    clock: Clock,
+    connections: ConnectionConfig,
+    max_head_bytes: usize,
+    tls: Option<Arc<rustls::ClientConfig>>,
+    pub(crate) pool: Pool,
     /// Whether the last connection spoke HTTP/2, or the next one will.
-    pub(crate) speaks_http2: AtomicBool,
-    pub(crate) max_head_bytes: usize,
+    speaks_http2: AtomicBool,
     /// Held while a connection is made that others are to share.
-    pub(crate) sharing: tokio::sync::Mutex<()>,
+    sharing: tokio::sync::Mutex<()>,
 }
 
-/// A connection, and whether other calls have used it.
+/// A connection, and whether it was there already.
 pub(crate) type Connected = (Link, bool);
 
 impl Connector {
-    /// A connection. Over HTTP/2 it is shared: of calls that want one at once, one makes it. `is_fresh` says
-    /// that the shared one will not do. `deadline` is the caller's, and only decides how time is shared out.
+    pub(crate) fn new(clock: Clock, config: &ClientConfig, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
+        let connections = config.connections.clone();
+        Self {
+            clock,
+            max_head_bytes: config.limits.max_head_bytes,
+            pool: Pool::new(&connections),
+            speaks_http2: AtomicBool::new(tls.is_none() && connections.http2_prior_knowledge),
+            connections,
+            tls,
+            sharing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// A connection. Over HTTP/2 it is shared: of calls that want one at once, one makes it. A call that wants a fresh
+    /// one shares it all the same, as long as it is open; but not if `must_be_new`, since it has just failed.
+    /// `deadline` is the caller's, and only decides how time is shared out.
     pub(crate) async fn connect(
         &self,
         endpoint: &Endpoint,
-        pool: &Pool,
-        is_fresh: bool,
+        wants_fresh: bool,
+        must_be_new: bool,
         deadline: Option<Timestamp>,
     ) -> Result<Connected, BreakKind> {
-        let own = Instant::now() + self.timeout;
+        let kept = || (!must_be_new).then(|| self.pool.shared(self.clock.now())).flatten().map(Link::Http2);
+        let idle = || (!wants_fresh).then(|| self.pool.idle(self.clock.now())).flatten().map(Link::Http1);
+        if let Some(link) = kept().or_else(idle) {
+            return Ok((link, true));
+        }
+        let own = Instant::now() + self.connections.connect_timeout;
         let limit =
             deadline.and_then(|deadline| self.clock.instant(deadline)).map_or(own, |deadline| deadline.min(own));
         let making = async {
             let mut turn = None;
             if self.speaks_http2.load(Ordering::Relaxed) {
                 turn = Some(self.sharing.lock().await);
-                if let Some(shared) = pool.shared().filter(|_| !is_fresh) {
-                    return Ok((Link::Http2(shared), true));
+                if let Some(link) = kept() {
+                    return Ok((link, true));
                 }
             }
             let link = self.make(endpoint, limit).await?;
             self.speaks_http2.store(matches!(link, Link::Http2(_)), Ordering::Relaxed);
             if let Link::Http2(link) = &link {
-                pool.share(link);
+                self.pool.keep(Link::Http2(link.clone()), self.clock.now());
             }
             drop(turn);
             Ok((link, false))
@@ -79,14 +95,14 @@ impl Connector {
         let socket = connect_any(&resolve(endpoint).await?, limit).await?;
         // Requests are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
-        let socket = Socket::new(socket);
-        let Some(config) = self.tls.as_ref().filter(|_| endpoint.is_tls()) else {
-            return Link::handshake(Io::plain(socket), self.prior_knowledge, self.max_head_bytes).await;
-        };
-        let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| BreakKind::Handshake)?;
-        let stream = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
-        let io = Io::tls(stream.map_err(|_| BreakKind::Handshake)?);
-        let is_http2 = io.has_agreed_on_http2();
+        let mut session = None;
+        if let Some(config) = &self.tls {
+            let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| BreakKind::Handshake)?;
+            session = Some(ClientConnection::new(Arc::clone(config), name).map_err(|_| BreakKind::Handshake)?);
+        }
+        let prior_knowledge = session.is_none() && self.connections.http2_prior_knowledge;
+        let io = Io::open(socket, session).await.map_err(|_| BreakKind::Handshake)?;
+        let is_http2 = prior_knowledge || io.has_agreed_on_http2();
         Link::handshake(io, is_http2, self.max_head_bytes).await
     }
 }

@@ -8,9 +8,8 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
-use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{CallEvent, CallId, Done, Step};
 use tokio::runtime::Handle;
 
@@ -25,31 +24,22 @@ pub(crate) enum Told {
     Done(Done),
 }
 
-/// How long a call that has its answer is read on for.
-#[derive(Clone, Copy, Debug)]
-struct Drain {
-    until: Timestamp,
-    /// Up to this many bytes of the body, counted from its beginning.
-    bytes: u64,
-}
-
 /// Drives one call.
 pub(crate) struct Driver {
-    pub(crate) inner: Arc<Inner>,
+    inner: Arc<Inner>,
     /// `None` once the call has ended.
     call: Option<CallId>,
     attempt: Option<Attempt>,
     timer: Timer,
-    drain: Option<Drain>,
-    /// Where background work goes, also when it is given up outside of a runtime.
+    /// Where background work goes, also when the call is given up outside of a runtime.
     runtime: Option<Handle>,
     trace: Trace,
 }
 
 impl Driver {
-    pub(crate) fn new(inner: Arc<Inner>, call: CallId) -> Self {
+    pub(crate) fn new(inner: Arc<Inner>, call: CallId, runtime: Option<Handle>) -> Self {
         let trace = Trace::call(call);
-        Self { inner, call: Some(call), attempt: None, timer: Timer::default(), drain: None, runtime: None, trace }
+        Self { inner, call: Some(call), attempt: None, timer: Timer::default(), runtime, trace }
     }
 
     /// The next thing that the call has to tell; pending for ever after its end.
@@ -69,16 +59,18 @@ impl Driver {
                 }
                 Some(Step::Release(_)) => {
                     if let Some(attempt) = self.attempt.take() {
-                        attempt.release(&self.inner.pool);
+                        attempt.release(&self.inner);
                     }
                 }
-                Some(Step::Background(_, other)) => self.spawn(Self::new(Arc::clone(&self.inner), other)),
+                Some(Step::Background(_, other)) => {
+                    Self::new(Arc::clone(&self.inner), other, self.runtime.clone()).run_in_background();
+                }
                 Some(Step::Event(_, event)) => {
-                    self.trace.event(&event);
+                    self.trace.tell(&event);
                     return Poll::Ready(Told::Event(event));
                 }
                 Some(Step::Done(_, done)) => {
-                    self.trace.done(&done);
+                    self.trace.tell(&done);
                     self.call = None;
                     return Poll::Ready(Told::Done(done));
                 }
@@ -92,64 +84,40 @@ impl Driver {
     /// One thing that may wait: of the attempt under way, or until the next one is due.
     fn poll_progress(&mut self, call: CallId, cx: &mut Context<'_>) -> Poll<()> {
         let inner = &self.inner;
-        if self.drain.is_some_and(|drain| self.has_drained(drain)) {
-            self.cancel(call);
-            return Poll::Ready(());
-        }
-        let mut due = self.drain.map(|drain| drain.until);
+        let mut due = inner.core().poll_timeout_of(call);
         if let Some(attempt) = &mut self.attempt {
             let lent = inner.core().lend_exchange(attempt.id);
             if let Some(mut exchange) = lent {
-                let span = attempt.trace.clone();
-                let progress = span.within(|| attempt.poll_advance(&mut exchange, inner, cx));
-                due = due.into_iter().chain(exchange.poll_timeout()).min();
+                let trace = attempt.trace.clone();
+                let progress = trace.within(|| attempt.poll_advance(&mut exchange, inner, cx));
+                due = exchange.poll_timeout();
                 inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
                 if progress.is_ready() {
                     return Poll::Ready(());
                 }
-                return self.timer.poll(inner.clock, due, cx);
             }
         }
-        let next = inner.core().poll_timeout_of(call);
-        self.timer.poll(inner.clock, due.into_iter().chain(next).min(), cx)
+        self.timer.poll(inner.clock, due, cx)
     }
 
-    /// Reads on for as long as the client's settings allow, from now.
-    pub(crate) fn start_draining(&mut self, is_waited_for: bool) {
-        let until = self.inner.clock.now().saturating_add(self.inner.drain);
-        let received = self.attempt.as_ref().map_or(0, Attempt::received);
-        let bytes = if is_waited_for { u64::MAX } else { received.saturating_add(self.inner.drain_bytes) };
-        self.drain = Some(Drain { until, bytes });
-    }
-
-    fn has_drained(&self, drain: Drain) -> bool {
-        self.inner.clock.now() >= drain.until
-            || self.attempt.as_ref().is_some_and(|attempt| attempt.received() > drain.bytes)
-    }
-
-    /// Reads the rest of an answered stream in a task of its own, so that the caller has its answer at once and
-    /// the connection can be used again.
-    pub(crate) fn drain_in_background(mut self) {
-        if self.call.is_some() {
-            self.start_draining(false);
-            let runtime = self.runtime.clone();
-            Self::run(runtime, self);
+    /// The caller waits for the end of the exchange too.
+    pub(crate) fn read_to_end(&self) {
+        if let Some(call) = self.call {
+            self.inner.core().read_to_end(call);
         }
     }
 
-    /// Drives a call that nobody waits for.
-    fn spawn(&self, driver: Self) {
-        Self::run(self.runtime.clone(), driver);
-    }
-
-    /// Without a runtime the driver is dropped here, which gives its call up.
-    fn run(runtime: Option<Handle>, mut driver: Self) {
-        if let Some(runtime) = runtime {
-            drop(runtime.spawn(async move { while let Told::Event(_) = poll_fn(|cx| driver.poll(cx)).await {} }));
+    /// Drives a call that nobody waits for any more, in a task of its own. Without a runtime it is dropped here, which
+    /// gives it up.
+    pub(crate) fn run_in_background(mut self) {
+        if let Some(runtime) = self.runtime.clone().filter(|_| self.call.is_some()) {
+            drop(runtime.spawn(async move { while let Told::Event(_) = poll_fn(|cx| self.poll(cx)).await {} }));
         }
     }
 
-    fn cancel(&mut self, call: CallId) {
+    /// Cancels the call. Gives its end, unless it has come before.
+    pub(crate) fn give_up(&mut self) -> Option<Done> {
+        let call = self.call?;
         if let Some(attempt) = &mut self.attempt {
             let lent = self.inner.core().lend_exchange(attempt.id);
             if let Some(mut exchange) = lent {
@@ -158,30 +126,15 @@ impl Driver {
             }
         }
         self.inner.core().cancel(call, self.inner.clock.now());
-    }
-}
-
-impl Driver {
-    /// Cancels the call and drops the steps that nobody carries out; what goes out in the background still does.
-    /// Gives the call's end, unless it has come before.
-    pub(crate) fn give_up(&mut self) -> Option<Done> {
-        let call = self.call.take()?;
-        self.cancel(call);
-        self.attempt = None;
-        let mut end = None;
-        loop {
-            // Not in the head of a `while let`: there it would hold the lock until the body ends.
-            let step = self.inner.core().poll_step_of(call, self.inner.clock.now());
-            match step {
-                Some(Step::Background(_, other)) => self.spawn(Self::new(Arc::clone(&self.inner), other)),
-                Some(Step::Done(_, done)) => {
-                    self.trace.done(&done);
-                    end = Some(done);
-                }
-                Some(_) => {}
-                None => return end,
+        // What it has to tell is told already, and waits for nothing.
+        let mut cx = Context::from_waker(Waker::noop());
+        while let Poll::Ready(told) = self.poll(&mut cx) {
+            if let Told::Done(done) = told {
+                return Some(done);
             }
         }
+        self.call = None;
+        None
     }
 }
 

@@ -18,7 +18,6 @@
 mod attempt;
 pub mod body;
 mod builder;
-mod chunks;
 mod client;
 mod clock;
 #[cfg(feature = "codec")]
@@ -34,9 +33,12 @@ mod request;
 mod trace;
 mod updates;
 
-pub use builder::{BuildError, ClientBuilder};
+pub use builder::ClientBuilder;
 pub use client::Client;
 pub use clock::Clock;
 pub use mcp_sse_core as core;
-pub use mcp_sse_core::client::{Backoff, CallError, CallEvent, CallOptions, ClientConfig, Done, ReissuePolicy, Reply};
+pub use mcp_sse_core::client::{
+    Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ReissuePolicy, Reply,
+    ResultError,
+};
 pub use updates::{CallFuture, CallStream, Update};

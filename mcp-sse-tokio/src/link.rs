@@ -1,18 +1,24 @@
-//! A connection that speaks HTTP, as hyper drives it.
+//! A connection that speaks HTTP, as hyper drives it, and what hyper's errors say.
 //!
-//! Facts reported: none. Steps carried out: HTTP's side of connecting. An HTTP/1.1 connection is driven by the
-//! call that uses it and is closed by dropping it; an HTTP/2 connection is shared, and driven by a task that
-//! ends when the last handle and the last stream are gone.
+//! Facts reported: how far a request was written; how a response failed. Steps carried out: HTTP's side of connecting,
+//! and of `Step::Send`. An HTTP/1.1 connection is driven by the call that uses it and is closed by dropping it; an
+//! HTTP/2 connection is shared, and driven by a task that ends when the last handle and the last stream are gone.
 
+use std::error::Error as _;
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
+use http::{Request, Response};
+use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mcp_sse_core::exchange::BreakKind;
+use mcp_sse_core::exchange::{BreakKind, Framing};
 use tokio::sync::watch;
 
 use crate::io::{Io, Meter};
-use crate::request::RequestBody;
+use crate::request::{Progress, RequestBody};
 
 /// hyper takes no smaller buffer.
 const MIN_BUFFER_BYTES: usize = 8 << 10;
@@ -23,6 +29,10 @@ const MAX_HEADERS: usize = 256;
 const STREAM_WINDOW: u32 = 1 << 20;
 /// The largest window there is (RFC 9113 section 6.9.1).
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+
+pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// A response, or why there is none; no reason, if hyper lost the request before anything of it was taken.
+pub(crate) type Sending = Boxed<Result<Response<Incoming>, Option<hyper::Error>>>;
 
 /// A connection.
 #[derive(Debug)]
@@ -36,7 +46,7 @@ pub(crate) enum Link {
 #[derive(Debug)]
 pub(crate) struct Http1 {
     /// `None` once it has come to its end.
-    pub(crate) connection: Option<http1::Connection<TokioIo<Io>, RequestBody>>,
+    connection: Option<http1::Connection<TokioIo<Io>, RequestBody>>,
     pub(crate) sender: http1::SendRequest<RequestBody>,
     pub(crate) meter: Meter,
 }
@@ -45,16 +55,18 @@ pub(crate) struct Http1 {
 #[derive(Clone, Debug)]
 pub(crate) struct Http2 {
     pub(crate) sender: http2::SendRequest<RequestBody>,
-    pub(crate) meter: Meter,
-    /// Fails once hyper takes no more requests.
+    meter: Meter,
+    /// Fails once hyper takes no more requests. Those that it has taken may still be answered.
     taking: watch::Receiver<()>,
 }
 
-impl Http2 {
-    /// Ready once hyper takes no more requests. Those that it has taken may still be answered.
-    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut taking = self.taking.clone();
-        async move { while taking.changed().await.is_ok() {} }
+impl Http1 {
+    /// Lets hyper read and write; false once the connection has come to its end.
+    pub(crate) fn drive(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.connection.as_mut().is_some_and(|connection| Pin::new(connection).poll(cx).is_ready()) {
+            self.connection = None;
+        }
+        self.connection.is_some()
     }
 }
 
@@ -88,4 +100,114 @@ impl Link {
             Ok(Self::Http1(Box::new(Http1 { connection: Some(connection), sender, meter })))
         }
     }
+
+    /// Whether a kept connection is still open, and silent; found without waiting.
+    pub(crate) fn is_usable(&mut self) -> bool {
+        match self {
+            Self::Http1(link) => {
+                let mut cx = Context::from_waker(Waker::noop());
+                link.meter.clone().at_once(|| link.drive(&mut cx)) && link.sender.is_ready()
+            }
+            Self::Http2(link) => !link.sender.is_closed(),
+        }
+    }
+
+    /// Gives a request to hyper; nothing is written yet.
+    pub(crate) fn send(&mut self, request: Request<RequestBody>, progress: Arc<Progress>, is_fresh: bool) -> Sending {
+        match self {
+            Self::Http1(link) => {
+                link.meter.begin(progress, is_fresh);
+                let response = link.sender.send_request(request);
+                Box::pin(async move { response.await.map_err(Some) })
+            }
+            Self::Http2(link) => {
+                let (response, mut taking) = (link.sender.send_request(request), link.taking.clone());
+                Box::pin(async move {
+                    let mut response = std::pin::pin!(response);
+                    let mut ended = std::pin::pin!(async move { while taking.changed().await.is_ok() {} });
+                    let mut has_ended = false;
+                    std::future::poll_fn(|cx| {
+                        if let Poll::Ready(response) = response.as_mut().poll(cx) {
+                            return Poll::Ready(response.map_err(Some));
+                        }
+                        // A request that is given to hyper in the very moment in which it ends can be lost within: no
+                        // answer, no error.
+                        has_ended = has_ended || ended.as_mut().poll(cx).is_ready();
+                        if has_ended && progress.withdraw() { Poll::Ready(Err(None)) } else { Poll::Pending }
+                    })
+                    .await
+                })
+            }
+        }
+    }
+
+    fn meter(&self) -> &Meter {
+        match self {
+            Self::Http1(link) => &link.meter,
+            Self::Http2(link) => &link.meter,
+        }
+    }
+
+    /// Why there is no response; besides, whether the peer says that it did not process the request (RFC 9113 section
+    /// 8.7): h2 gives a remote GOAWAY to a stream only if it is above the last one that the peer will process.
+    pub(crate) fn failure(&self, error: Option<&hyper::Error>) -> (BreakKind, bool) {
+        let Some(error) = error else {
+            return (BreakKind::Closed, false);
+        };
+        let cause = h2_error(error);
+        let is_refused = cause.is_some_and(|cause| {
+            cause.is_remote() && (cause.is_go_away() || cause.reason() == Some(h2::Reason::REFUSED_STREAM))
+        });
+        let kind = match cause {
+            _ if error.is_parse_too_large() => BreakKind::HeadTooLarge,
+            Some(cause) => self.kind_of(cause),
+            None if error.is_parse() => BreakKind::Malformed,
+            None => self.meter().end(),
+        };
+        (kind, is_refused)
+    }
+
+    /// How a body that failed has ended: short of its framing, or broken. `is_chunked` and `has_length` are its head's.
+    pub(crate) fn end(&self, error: &hyper::Error, is_chunked: bool, has_length: bool) -> Result<Framing, BreakKind> {
+        match (self, h2_error(error)) {
+            (Self::Http1(link), _) => {
+                let facts = link.meter.facts();
+                let is_complete = is_chunked && facts.response.is_complete();
+                match facts.end {
+                    Some(BreakKind::Closed | BreakKind::TlsTruncated) if is_complete => Ok(Framing::Marked),
+                    // Closed in an orderly way, but too early.
+                    Some(BreakKind::Closed) => Ok(Framing::Short),
+                    // If the connection is fine, it is the framing that is not.
+                    kind => Err(kind.unwrap_or(BreakKind::Malformed)),
+                }
+            }
+            // h2 itself ends a stream whose data does not add up to its declared length.
+            (Self::Http2(_), Some(cause))
+                if has_length
+                    && cause.is_library()
+                    && cause.is_reset()
+                    && cause.reason() == Some(h2::Reason::PROTOCOL_ERROR) =>
+            {
+                Ok(Framing::Short)
+            }
+            (Self::Http2(_), cause) => Err(cause.map_or_else(|| self.meter().end(), |cause| self.kind_of(cause))),
+        }
+    }
+
+    fn kind_of(&self, error: &h2::Error) -> BreakKind {
+        if error.is_io() {
+            self.meter().end()
+        } else if error.is_library() {
+            BreakKind::Malformed
+        } else if error.is_go_away() {
+            BreakKind::Closed
+        } else {
+            BreakKind::Reset
+        }
+    }
+}
+
+/// The error of HTTP/2 in one of hyper's.
+fn h2_error(error: &hyper::Error) -> Option<&h2::Error> {
+    error.source()?.downcast_ref()
 }

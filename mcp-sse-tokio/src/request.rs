@@ -3,9 +3,9 @@
 //! Facts reported: that hyper took any of the body, and that it took all of it. Steps carried out: the head of
 //! `Step::Send`, for the version of HTTP that the connection speaks.
 
+use std::io::{self, ErrorKind};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -18,43 +18,37 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// How much of a request's body hyper took.
 #[derive(Debug, Default)]
-pub(crate) struct Progress(AtomicU8);
+pub(crate) struct Progress(Mutex<Taken>);
 
-/// Nothing was taken.
-const NONE: u8 = 0;
-/// Some was taken.
-const ANY: u8 = 1;
-/// All was taken.
-const ALL: u8 = 2;
-/// Nothing was taken, and nothing will be.
-const WITHDRAWN: u8 = 3;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Taken {
+    #[default]
+    Nothing,
+    Some,
+    All,
+    /// Nothing, and nothing will be.
+    Withdrawn,
+}
 
 impl Progress {
-    pub(crate) fn is_any_taken(&self) -> bool {
-        matches!(self.0.load(Ordering::Acquire), ANY | ALL)
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_all_taken(&self) -> bool {
-        self.0.load(Ordering::Acquire) == ALL
+        *self.taken() == Taken::All
     }
 
     /// Makes sure that nothing more is taken, if nothing was; false if it was. A request may wait within hyper for a
     /// stream, and hyper sends it even when nobody waits for the response any more: without its body it is none.
     pub(crate) fn withdraw(&self) -> bool {
-        let taken = self.0.compare_exchange(NONE, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
-        taken.is_ok() || taken == Err(WITHDRAWN)
-    }
-
-    /// Notes that some is taken; false if it was withdrawn.
-    fn take(&self) -> bool {
-        self.0.compare_exchange(NONE, ANY, Ordering::AcqRel, Ordering::Acquire) != Err(WITHDRAWN)
+        let mut taken = self.taken();
+        if *taken == Taken::Nothing {
+            *taken = Taken::Withdrawn;
+        }
+        *taken == Taken::Withdrawn
     }
 }
-
-/// The caller has withdrawn the request before any of its body was taken.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the request was withdrawn")]
-pub(crate) struct Withdrawn;
 
 /// The body of a request.
 #[derive(Debug)]
@@ -65,17 +59,16 @@ pub(crate) struct RequestBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = Withdrawn;
+    type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Withdrawn>>> {
-        if !self.progress.take() {
-            return Poll::Ready(Some(Err(Withdrawn)));
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let Self { rest, progress } = &mut *self;
+        let mut taken = progress.taken();
+        if *taken == Taken::Withdrawn {
+            return Poll::Ready(Some(Err(ErrorKind::ConnectionAborted.into())));
         }
-        let bytes = self.rest.len().min(PIECE_BYTES);
-        let piece = self.rest.split_to(bytes);
-        if self.rest.is_empty() {
-            self.progress.0.store(ALL, Ordering::Release);
-        }
+        let piece = rest.split_to(rest.len().min(PIECE_BYTES));
+        *taken = if rest.is_empty() { Taken::All } else { Taken::Some };
         Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
     }
 
@@ -96,16 +89,10 @@ pub(crate) fn build(
     progress: Arc<Progress>,
 ) -> Result<Request<RequestBody>, http::Error> {
     let uri: Uri = request.endpoint.as_str().parse()?;
-    let mut parts = uri.into_parts();
-    let authority = parts.authority.as_ref().map_or("", uri::Authority::as_str);
-    let mut host = None;
+    let target = uri.path_and_query().filter(|_| !is_http2).cloned().map(Uri::from);
+    let mut built = Request::builder().method(request.method).uri(target.unwrap_or_else(|| uri.clone()));
     if !is_http2 {
-        host = Some(HeaderValue::from_str(authority)?);
-        (parts.scheme, parts.authority) = (None, None);
-    }
-    let mut built = Request::builder().method(request.method).uri(Uri::from_parts(parts)?);
-    if let Some(host) = host {
-        built = built.header(header::HOST, host);
+        built = built.header(header::HOST, uri.authority().map_or("", uri::Authority::as_str));
     }
     for (name, value) in &request.headers {
         built = built.header(HeaderName::try_from(&**name)?, HeaderValue::from_str(value)?);

@@ -12,10 +12,6 @@ use mcp_sse_core::client::{CallError, CallEvent, Done, Reply};
 
 use crate::drive::{Driver, Told};
 
-/// After an answer, so many steps of reading what has come already are made before the caller gets it; a
-/// server that goes on sending cannot hold the caller up.
-const STEPS_AFTER_ANSWER: u32 = 16;
-
 /// What a call tells its caller.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -35,50 +31,32 @@ pub enum Update {
 /// the connection (HTTP/2: the stream) is closed, and no other.
 #[must_use = "nothing happens until the stream is polled"]
 pub struct CallStream {
-    state: State,
+    /// `None` once all is told.
+    begun: Option<Result<Box<Driver>, CallError>>,
+    /// The reply, while what has come with it is read.
+    reply: Option<Reply>,
     until_end: bool,
-}
-
-enum State {
-    Refused(CallError),
-    Running {
-        driver: Box<Driver>,
-        /// The reply, while what has come with it is read.
-        reply: Option<Reply>,
-        steps_left: u32,
-        is_answered: bool,
-    },
-    Over,
 }
 
 impl CallStream {
     pub(crate) fn new(begun: Result<Driver, CallError>) -> Self {
-        let state = match begun {
-            Ok(driver) => State::Running {
-                driver: Box::new(driver),
-                reply: None,
-                steps_left: STEPS_AFTER_ANSWER,
-                is_answered: false,
-            },
-            Err(error) => State::Refused(error),
-        };
-        Self { state, until_end: false }
+        Self { begun: Some(begun.map(Box::new)), reply: None, until_end: false }
     }
 
     /// Lets the stream go on after the reply until the exchange ends (within the client's bound of time for
     /// that), and end with [`Update::Done`].
     pub fn until_end(mut self) -> Self {
         self.until_end = true;
+        if let Some(Ok(driver)) = &self.begun {
+            driver.read_to_end();
+        }
         self
     }
 
     /// Cancels the call, as dropping the stream does, and says how it ended: how far the request had got, and
     /// whether it may have run. `None` if it ended before.
     pub fn cancel(mut self) -> Option<Done> {
-        match &mut self.state {
-            State::Running { driver, .. } => driver.give_up(),
-            _ => None,
-        }
+        self.begun.take()?.ok()?.give_up()
     }
 
     /// The reply alone; events are dropped.
@@ -87,37 +65,28 @@ impl CallStream {
     /// [`CallError`] says whether the request was sent, whether it may have run, and the status.
     pub async fn reply(mut self) -> Result<Reply, CallError> {
         self.until_end = false;
-        loop {
-            match self.next().await {
-                Some(Ok(Update::Reply(reply))) => return Ok(reply),
-                Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error),
-                // It was polled to its end before.
-                None => return Err(CallError::Params),
+        while let Some(update) = self.next().await {
+            if let Update::Reply(reply) = update? {
+                return Ok(reply);
             }
         }
+        Err(CallError::Over)
     }
 
     /// The reply, and how its exchange ended; events are dropped.
     ///
     /// # Errors
     /// As [`reply`](Self::reply).
-    pub async fn reply_and_done(mut self) -> Result<(Reply, Done), CallError> {
-        self.until_end = true;
-        let mut reply = None;
-        loop {
-            match (self.next().await, &mut reply) {
-                (Some(Ok(Update::Reply(given))), reply) => *reply = Some(given),
-                (Some(Ok(Update::Done(done))), reply @ Some(_)) => {
-                    if let Some(reply) = reply.take() {
-                        return Ok((reply, done));
-                    }
-                }
-                (Some(Ok(_)), _) => {}
-                (Some(Err(error)), _) => return Err(error),
-                (None, _) => return Err(CallError::Params),
+    pub async fn reply_and_done(self) -> Result<(Reply, Done), CallError> {
+        let (mut this, mut reply) = (self.until_end(), None);
+        while let Some(update) = this.next().await {
+            match update? {
+                Update::Event(_) => {}
+                Update::Reply(given) => reply = Some(given),
+                Update::Done(done) => return done.into_reply(reply),
             }
         }
+        Err(CallError::Over)
     }
 
     /// The next update, for those who have no stream combinators at hand.
@@ -130,47 +99,40 @@ impl Stream for CallStream {
     type Item = Result<Update, CallError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
         loop {
-            let State::Running { driver, reply, steps_left, is_answered } = &mut this.state else {
-                return Poll::Ready(match std::mem::replace(&mut this.state, State::Over) {
-                    State::Refused(error) => Some(Err(error)),
-                    _ => None,
-                });
+            let driver = match &mut self.begun {
+                Some(Ok(driver)) => driver,
+                refused => return Poll::Ready(refused.take().and_then(Result::err).map(Err)),
             };
-            let told = if reply.is_some() && *steps_left == 0 { Poll::Pending } else { driver.poll(cx) };
-            match told {
+            let update = match driver.poll(cx) {
                 Poll::Ready(Told::Event(event)) => match Reply::from_event(event) {
-                    Ok(answered) if this.until_end => {
-                        *is_answered = true;
-                        driver.start_draining(true);
-                        return Poll::Ready(Some(Ok(Update::Reply(answered))));
+                    Ok(reply) if self.until_end => Ok(Update::Reply(reply)),
+                    Ok(reply) => {
+                        self.reply = Some(reply);
+                        continue;
                     }
-                    Ok(answered) => *reply = Some(answered),
-                    Err(event) => {
-                        *steps_left -= u32::from(reply.is_some());
-                        return Poll::Ready(Some(Ok(Update::Event(event))));
-                    }
+                    Err(event) => Ok(Update::Event(event)),
                 },
                 Poll::Ready(Told::Done(done)) => {
-                    let (reply, is_answered) = (reply.take(), *is_answered);
-                    this.state = State::Over;
-                    return Poll::Ready(match reply {
-                        Some(reply) => Some(Ok(Update::Reply(reply))),
-                        None if is_answered => Some(Ok(Update::Done(done))),
-                        None => CallError::from_done(done).map(Err),
-                    });
+                    self.begun = None;
+                    match self.reply.take() {
+                        Some(reply) => Ok(Update::Reply(reply)),
+                        None => done.into_result().map(Update::Done),
+                    }
                 }
                 Poll::Pending => {
-                    let Some(reply) = reply.take() else {
+                    let Some(reply) = self.reply.take() else {
                         return Poll::Pending;
                     };
-                    if let State::Running { driver, .. } = std::mem::replace(&mut this.state, State::Over) {
-                        driver.drain_in_background();
+                    // What came with the answer is read; most streams end there. How much that is at most, the exchange
+                    // says.
+                    if let Some(Ok(driver)) = self.begun.take() {
+                        driver.run_in_background();
                     }
-                    return Poll::Ready(Some(Ok(Update::Reply(reply))));
+                    Ok(Update::Reply(reply))
                 }
-            }
+            };
+            return Poll::Ready(Some(update));
         }
     }
 }
@@ -182,27 +144,4 @@ impl fmt::Debug for CallStream {
 }
 
 /// What comes of a call. It borrows nothing, so that it can be spawned. Dropping it cancels the call.
-#[must_use = "nothing happens until the future is polled"]
-pub struct CallFuture<T> {
-    future: Pin<Box<dyn Future<Output = T> + Send>>,
-}
-
-impl<T> CallFuture<T> {
-    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { future: Box::pin(future) }
-    }
-}
-
-impl<T> Future for CallFuture<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        self.future.as_mut().poll(cx)
-    }
-}
-
-impl<T> fmt::Debug for CallFuture<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallFuture").finish_non_exhaustive()
-    }
-}
+pub type CallFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::{CallError, CallOptions, Client, ClientConfig, Endpoint, ExchangeId, Reply, Step};
+use mcp_sse_core::client::{CallOptions, Client, ClientConfig, ConnectionConfig, Endpoint, ExchangeId, Reply, Step};
 use mcp_sse_core::exchange::{BreakKind, Framing, Misuse};
 use mcp_sse_core::http::ResponseHead;
 use serde_json::Value;
@@ -59,10 +59,12 @@ impl Clock {
 pub fn call(target: &Target, params: &Value, drain: Duration) -> Told {
     let clock = Clock(Instant::now());
     let endpoint = Endpoint::parse(&target.url).expect("a URL");
-    let mut client = Client::new(endpoint, ClientConfig::default());
+    let connections = ConnectionConfig::default().with_drain_timeout(drain);
+    let mut client = Client::new(endpoint, ClientConfig::default().with_connections(connections));
     let options = CallOptions::default().with_timeout(target.timeout);
     let call = client.call(METHOD, Some(&params.to_string()), options, clock.now()).expect("a call");
-    let (mut events, mut reply, mut carried, mut drain_until) = (Vec::new(), None, None::<Carried>, None);
+    client.read_to_end(call);
+    let (mut events, mut reply, mut carried) = (Vec::new(), None, None::<Carried>);
     loop {
         match client.poll_step(clock.now()) {
             Some(Step::Send(id, request)) => {
@@ -82,28 +84,19 @@ pub fn call(target: &Target, params: &Value, drain: Duration) -> Told {
             }
             Some(Step::Close(_) | Step::Release(_)) => carried = None,
             Some(Step::Event(_, event)) => match Reply::from_event(event) {
-                Ok(answered) => {
-                    reply = Some(answered);
-                    drain_until = Some(clock.now().saturating_add(drain));
-                }
+                Ok(answered) => reply = Some(answered),
                 Err(event) => events.push(event),
             },
             Some(Step::Done(_, done)) => {
-                let result = match reply {
-                    Some(reply) => Ok(reply),
-                    None => Err(CallError::from_done(done.clone()).unwrap_or(CallError::Params)),
+                let (result, done) = match done.into_reply(reply) {
+                    Ok((reply, done)) => (Ok(reply), Some(done)),
+                    Err(error) => (Err(error), None),
                 };
-                let done = result.is_ok().then_some(done);
                 return Told { result, events, done };
             }
             Some(_) => {}
             None => {
-                if drain_until.is_some_and(|until| clock.now() >= until) {
-                    client.cancel(call, clock.now());
-                    continue;
-                }
-                let due = drain_until.into_iter().chain(client.poll_timeout()).min();
-                let left = due.map(|due| due.saturating_duration_since(clock.now()));
+                let left = client.poll_timeout().map(|due| due.saturating_duration_since(clock.now()));
                 match &mut carried {
                     // Misuse means that the exchange has ended, which the next step says too.
                     Some(carried) => drop(carried.advance(&mut client, left, &clock)),

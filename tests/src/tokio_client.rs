@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use mcp_sse_core::client::{CallError, Reply};
+use mcp_sse_core::client::{CallError, ConnectionConfig, Reply};
 use mcp_sse_core::exchange::{BreakKind, Exposure, FailureKind};
 use mcp_sse_tokio::{CallOptions, CallStream, Client, ClientBuilder, Update};
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ pub fn client(url: &str) -> Client {
 /// # Panics
 /// If it cannot be built.
 pub fn client_h2(url: &str) -> Client {
-    builder(url).http2_prior_knowledge(true).build().expect("a client")
+    builder(url).connections(ConnectionConfig::default().with_http2_prior_knowledge(true)).build().expect("a client")
 }
 
 /// Options with this deadline.
@@ -143,7 +143,7 @@ pub async fn told(mut stream: CallStream) -> Told {
 /// # Panics
 /// If the client cannot be built.
 pub async fn call_target(target: &Target, params: &Value, to_end: bool, drain: Duration) -> Told {
-    let mut builder = Client::builder(&target.url).drain_timeout(drain);
+    let mut builder = Client::builder(&target.url).connections(ConnectionConfig::default().with_drain_timeout(drain));
     if let Some(pem) = &target.certificate_pem {
         builder = builder.trust_pem(pem.as_bytes());
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sse_blocking::{CallOptions, Client};
+use mcp_sse_core::client::ConnectionConfig;
 use mcp_sse_tests::matrix::{Break, Case, METHOD, Shape, Target, Told, params, run, shapes};
 
 /// How many calls are under way at once where each does work.
@@ -15,7 +16,8 @@ const WORKERS: usize = 6;
 const WAITERS: usize = 48;
 
 fn client(target: &Target) -> Client {
-    let mut builder = Client::builder(&target.url).drain_timeout(Duration::from_millis(50));
+    let mut builder = Client::builder(&target.url)
+        .connections(ConnectionConfig::default().with_drain_timeout(Duration::from_millis(50)));
     if let Some(pem) = &target.certificate_pem {
         builder = builder.trust_pem(pem.as_bytes());
     }

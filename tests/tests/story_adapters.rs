@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use mcp_sse_core::client::{CallError, CallEvent, CallOptions, Done, Outcome, Reply};
+use mcp_sse_core::client::{CallError, CallEvent, CallOptions, ConnectionConfig, Done, Outcome, Reply};
 use mcp_sse_core::exchange::{AnswerInfo, FailureKind};
 use mcp_sse_tests::bare_loop;
 use mcp_sse_tests::matrix::{METHOD, Target, Told, params, shapes};
@@ -23,7 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const THREADS: usize = 32;
 
 fn blocking(target: &Target) -> Told {
-    let client = mcp_sse_blocking::Client::builder(&target.url).drain_timeout(DRAIN).build().unwrap();
+    let client = mcp_sse_blocking::Client::builder(&target.url)
+        .connections(ConnectionConfig::default().with_drain_timeout(DRAIN))
+        .build()
+        .unwrap();
     let options = CallOptions::default().with_timeout(target.timeout);
     let mut events = Vec::new();
     let result = client.call_to_end(METHOD, &params(), &options, |event| {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcp_sse_core::client::{CallError, Reply};
+use mcp_sse_core::client::{CallError, ConnectionConfig, Reply};
 use mcp_sse_core::exchange::{Exposure, FailureKind};
 use mcp_sse_tests::matrix::METHOD;
 use mcp_sse_tests::peer::{self, At, Mark, Response, Sse, Text};
@@ -195,7 +195,11 @@ fn a_thousand_calls_over_http1() {
         }
         let peer = peer::Peer::start();
         let scenario = peer.scenario(scripts);
-        let client = builder(&scenario.url()).options(options()).connect_timeout(PATIENCE).build().unwrap();
+        let client = builder(&scenario.url())
+            .options(options())
+            .connections(ConnectionConfig::default().with_connect_timeout(PATIENCE))
+            .build()
+            .unwrap();
         let results = storm(&client).await;
         check_all(&plans, &results, &scenario.executed());
         drop(client);
@@ -234,7 +238,11 @@ fn a_thousand_calls_over_http2() {
         }
         let peer = peer_h2::Peer::start();
         let scenario = peer.scenario(scripts);
-        let client = builder(&scenario.url()).options(options()).http2_prior_knowledge(true).build().unwrap();
+        let client = builder(&scenario.url())
+            .options(options())
+            .connections(ConnectionConfig::default().with_http2_prior_knowledge(true))
+            .build()
+            .unwrap();
         let results = storm(&client).await;
         check_all(&plans, &results, &scenario.executed());
         drop(client);

@@ -104,6 +104,8 @@ pub(super) struct Call {
     pub(super) options: CallOptions,
     pub(super) deadline: Option<Timestamp>,
     pub(super) phase: Phase,
+    /// Whether its caller waits for the end of the exchange, and not only for the answer.
+    pub(super) reads_to_end: bool,
     /// The id of the attempt under way, or of the last one.
     pub(super) id: Option<Id>,
     /// How the attempt under way, or the last one, went out.
@@ -153,6 +155,7 @@ impl Call {
             deadline: options.timeout.map(|timeout| now.saturating_add(timeout)),
             options,
             phase: Phase::Waiting(now),
+            reads_to_end: false,
             id: None,
             route: None,
             cursor: None,

@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use super::connections::ConnectionConfig;
+use super::endpoint::EndpointError;
 use crate::exchange::TailRule;
 use crate::http::{self, ProtocolVersion};
 use crate::jsonrpc::{self, Completeness, Shape};
@@ -56,6 +58,8 @@ pub struct ClientConfig {
     pub trusts_server_hints: bool,
     /// How long a `notifications/cancelled` may take (E11, F9; legacy eras only). Default 5 s.
     pub cancel_timeout: Duration,
+    /// How connections are made, kept and read to their end.
+    pub connections: ConnectionConfig,
     pub(super) client_info: String,
     pub(super) capabilities: String,
     pub(super) headers: Vec<(String, String)>,
@@ -93,6 +97,30 @@ pub enum ConfigError {
     NotAnObject,
 }
 
+/// Why an adapter has no client. Nothing was sent.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Caller: the URL is no endpoint.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// Caller: the URL is longer than HTTP can carry, or has characters that it cannot.
+    #[error("the URL cannot be sent over HTTP")]
+    Unsendable,
+    /// Caller: a setting cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Caller: the PEM text holds no certificate, or a broken one.
+    #[error("the PEM text holds no certificate")]
+    Certificates,
+    /// Caller: the proxy's URL is none that can be used.
+    #[error("the proxy's URL cannot be used")]
+    Proxy,
+    /// Platform: its certificates cannot be used.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+}
+
 impl Default for ClientConfig {
     fn default() -> Self {
         Self {
@@ -110,6 +138,7 @@ impl Default for ClientConfig {
             follow_redirects: false,
             trusts_server_hints: false,
             cancel_timeout: Duration::from_secs(5),
+            connections: ConnectionConfig::default(),
             client_info: concat!(r#"{"name":"mcp-sse","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#).to_owned(),
             capabilities: "{}".to_owned(),
             headers: Vec::new(),
@@ -231,6 +260,13 @@ impl ClientConfig {
     #[must_use]
     pub const fn with_cancel_timeout(mut self, timeout: Duration) -> Self {
         self.cancel_timeout = timeout;
+        self
+    }
+
+    /// Sets [`connections`](Self::connections).
+    #[must_use]
+    pub const fn with_connections(mut self, connections: ConnectionConfig) -> Self {
+        self.connections = connections;
         self
     }
 

@@ -11,6 +11,7 @@ mod asking;
 mod call;
 mod channel;
 mod config;
+mod connections;
 mod detour;
 mod endpoint;
 mod http_request;
@@ -32,14 +33,15 @@ use core::fmt;
 
 pub use asking::{ErrorReply, RespondError};
 use call::{Call, Kind, Phase};
-pub use config::{ClientConfig, ConfigError, Protocol};
+pub use config::{BuildError, ClientConfig, ConfigError, Protocol};
+pub use connections::{ConnectionConfig, IdleConnections};
 pub use endpoint::{Endpoint, EndpointError};
 pub use http_request::{HttpRequest, RequestError};
 use http_request::Outgoing;
 use origin::Origin;
 pub use outcome::{CallEvent, CallId, Done, Outcome, Step};
 pub use policy::{Backoff, CallOptions, ReissuePolicy};
-pub use reply::{CallError, Reply};
+pub use reply::{CallError, Reply, ResultError, params_to_json};
 use shared::Shared;
 
 use crate::exchange::{Exchange, Exposure, FailureKind, TimeLimit};
@@ -237,6 +239,14 @@ impl Client {
             let timeout = FailureKind::Timeout { limit: TimeLimit::Deadline };
             let done = waiting.give_up(if is_late { timeout } else { FailureKind::Cancelled });
             self.end(call, done, now);
+        }
+    }
+
+    /// The caller of this call waits for the end of its exchange: what follows the answer is read on within the bound
+    /// of time ([`ConnectionConfig::drain_timeout`]) alone, and not of bytes. For before the answer.
+    pub fn read_to_end(&mut self, call: CallId) {
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.reads_to_end = true;
         }
     }
 

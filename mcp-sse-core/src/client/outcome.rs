@@ -109,6 +109,46 @@ pub enum CallEvent {
     },
 }
 
+/// Numbers, sizes and kinds, for logs: no payload.
+impl fmt::Display for CallEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = |message: &Message| message.as_json().len();
+        match self {
+            Self::Notification { attempt, message } => {
+                write!(f, "attempt {attempt}: a notification of {} bytes", size(message))
+            }
+            Self::Request { attempt, message, is_violation, .. } => {
+                let forbidden = if *is_violation { ", which the revision forbids" } else { "" };
+                write!(f, "attempt {attempt}: a request of {} bytes{forbidden}", size(message))
+            }
+            Self::Stray { attempt, bytes, .. } => {
+                write!(f, "attempt {attempt}: an answer to something else, of {bytes} bytes")
+            }
+            Self::Oversized { attempt, limit } => {
+                write!(f, "attempt {attempt}: an event passed the limit of {limit} bytes")
+            }
+            Self::Reissue { attempt, cause, exposure } => {
+                write!(f, "attempt {attempt} begins, since the last one was lost ({exposure}): {cause}")
+            }
+            Self::Resume { attempt, cause, after } => {
+                write!(f, "attempt {attempt}: the stream is asked for again in {} ms: {cause}", after.as_millis())
+            }
+            Self::Acknowledged { attempt, is_whole, .. } => {
+                let extent = if *is_whole { "all" } else { "a part" };
+                write!(f, "attempt {attempt}: the subscription is taken, {extent} of it")
+            }
+            Self::ToolDropped { attempt, tool } => {
+                write!(f, "attempt {attempt}: tool {} of the list is dropped: {}", tool.index, tool.reason)
+            }
+            Self::Answer { attempt, answer, damage, .. } => {
+                let (status, bytes) = (answer.info.status, size(&answer.message));
+                write!(f, "attempt {attempt}: the answer of {bytes} bytes, status {status}")?;
+                damage.map_or(Ok(()), |damage| write!(f, "; {damage}"))
+            }
+        }
+    }
+}
+
 /// How a call ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -150,6 +190,28 @@ pub struct Done {
     pub exposure: Exposure,
     /// Whether an attempt before the last may have run: then the call may have run twice (F14).
     pub earlier_may_have_run: bool,
+}
+
+impl Outcome {
+    /// The kind of outcome in lower case with underscores, a failure's kind for a failure.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Settled(_) => "settled",
+            Self::Salvaged { .. } => "salvaged",
+            Self::Accepted { .. } => "accepted",
+            Self::ListeningEnded { .. } => "listening_ended",
+            Self::Failed(failure) => failure.kind.as_str(),
+        }
+    }
+}
+
+/// Numbers and kinds, for logs: no payload.
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} after {} attempts ({})", self.outcome.as_str(), self.attempts, self.exposure)?;
+        f.write_str(if self.earlier_may_have_run { "; an earlier one may have run" } else { "" })
+    }
 }
 
 impl Done {

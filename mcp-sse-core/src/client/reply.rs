@@ -6,7 +6,8 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::http_request::RequestError;
 use super::outcome::{CallEvent, Done, Outcome};
@@ -67,6 +68,21 @@ impl Reply {
         self.answer.message.parse_result()
     }
 
+    /// The result as a type of the caller's, which borrows nothing.
+    ///
+    /// # Errors
+    /// [`ResultError::Answered`] if the server answered with an error, [`ResultError::Parse`] if the result is not of
+    /// that type. Both hold the reply.
+    pub fn into_result<T: DeserializeOwned>(self) -> Result<T, ResultError> {
+        if let Some(code) = self.answer.message.error().map(|error| error.code) {
+            return Err(ResultError::Answered { code, reply: Box::new(self) });
+        }
+        match self.parse_result() {
+            Ok(result) => Ok(result),
+            Err(error) => Err(ResultError::Parse { error, reply: Box::new(self) }),
+        }
+    }
+
     /// The whole response as JSON text.
     #[must_use]
     pub fn into_json(self) -> String {
@@ -84,6 +100,9 @@ pub enum CallError {
     /// Caller: the parameters could not be turned into JSON. Nothing was sent.
     #[error("the parameters cannot be turned into JSON")]
     Params,
+    /// Caller: the reply was taken before, and there is no other.
+    #[error("the call's reply was taken before")]
+    Over,
     /// The call failed.
     #[error("{failure}")]
     Failed {
@@ -96,14 +115,70 @@ pub enum CallError {
     },
 }
 
+/// Why a call has no result of the type that was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultError {
+    /// The call failed: there is no answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// Peer: it answered with a JSON-RPC error; [`Reply::result`] has all of it.
+    #[error("the server answered with the JSON-RPC error {code}")]
+    Answered {
+        /// The error's code.
+        code: i64,
+        /// The answer.
+        reply: Box<Reply>,
+    },
+    /// Peer or caller: it answered with a result of another type.
+    #[error("the result is not of the type that was asked for: {error}")]
+    Parse {
+        /// What does not fit, and where.
+        error: ParseError,
+        /// The answer.
+        reply: Box<Reply>,
+    },
+}
+
+/// Parameters as the JSON text that [`Client::call`](super::Client::call) takes; those that serialise to `null`, such
+/// as `()`, are none.
+///
+/// # Errors
+/// [`CallError::Params`] if they cannot be serialised.
+pub fn params_to_json(params: &(impl Serialize + ?Sized)) -> Result<Option<String>, CallError> {
+    let json = serde_json::to_string(params).map_err(|_| CallError::Params)?;
+    Ok((json != "null").then_some(json))
+}
+
+impl Done {
+    /// The end itself, unless it is a failure: how a notification ended, or a request whose answer was given out.
+    ///
+    /// # Errors
+    /// [`CallError`], if the call failed.
+    pub fn into_result(self) -> Result<Self, CallError> {
+        match self {
+            Self { outcome: Outcome::Failed(failure), attempts, earlier_may_have_run, .. } => {
+                Err(CallError::Failed { failure: Box::new(failure), attempts, earlier_may_have_run })
+            }
+            done => Ok(done),
+        }
+    }
+
+    /// The end of a call together with the reply that came before it.
+    ///
+    /// # Errors
+    /// [`CallError`], if the call failed.
+    pub fn into_reply(self, reply: Option<Reply>) -> Result<(Reply, Self), CallError> {
+        let done = self.into_result()?;
+        reply.map(|reply| (reply, done)).ok_or(CallError::Over)
+    }
+}
+
 impl CallError {
     /// The error in a call's end, if it is one.
     #[must_use]
     pub fn from_done(done: Done) -> Option<Self> {
-        let Done { outcome: Outcome::Failed(failure), attempts, earlier_may_have_run, .. } = done else {
-            return None;
-        };
-        Some(Self::Failed { failure: Box::new(failure), attempts, earlier_may_have_run })
+        done.into_result().err()
     }
 
     /// How far the request got.

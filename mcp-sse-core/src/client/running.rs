@@ -268,6 +268,11 @@ impl Client {
         let Some(call) = self.calls.get_mut(&id) else {
             return;
         };
+        let connections = &self.config.connections;
+        let bytes = if call.reads_to_end { u64::MAX } else { connections.drain_bytes };
+        if let Some(exchange) = self.exchanges.get_mut(&exchange).and_then(|running| running.exchange.as_mut()) {
+            exchange.drain_until(now.saturating_add(connections.drain_timeout), bytes);
+        }
         match call.kind {
             Kind::Initialize => return self.on_initialize_answer(id, &answer, now),
             Kind::Probe | Kind::Request | Kind::Listen | Kind::ToolList => {}

@@ -30,7 +30,9 @@ pub enum Framing {
 pub enum Want {
     /// Connect, or take a kept connection, and write the request.
     Send {
-        /// Do not take a kept connection: one has just turned out to be closed (E1).
+        /// Do not take a kept connection: one has just turned out to be closed (E1), or the server that lost the first
+        /// request may be closing it. One that calls share (HTTP/2) tells by itself that it is open, and may then carry a
+        /// replacement; but not after it has just failed.
         fresh: bool,
     },
     /// Read the response.

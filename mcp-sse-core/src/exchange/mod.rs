@@ -79,6 +79,8 @@ pub struct Exchange {
     exposure: Exposure,
     fresh_only: bool,
     idle_until: Option<Timestamp>,
+    /// Until when, and up to which byte, the body is read on after the answer.
+    drain: Option<(Timestamp, u64)>,
     /// When the last bytes of the body came (E28).
     received_at: Timestamp,
     head: Option<Box<ResponseHead>>,
@@ -108,6 +110,7 @@ impl Exchange {
             fresh_only: config.fresh_connection,
             idle_until: config.idle.filter(|_| due.is_of_request()).map(|idle| now.saturating_add(idle)),
             config,
+            drain: None,
             received_at: now,
             head: None,
             head_at: None,
@@ -215,6 +218,10 @@ impl Exchange {
             self.received_at = now;
         }
         self.read_until_event(input);
+        let received = self.body.as_ref().map_or(0, |body| body.received);
+        if !self.has_ended() && self.drain_limit().is_some_and(|(_, most)| received > most) {
+            self.end(Ending::Closed);
+        }
         Ok(())
     }
 
@@ -275,6 +282,13 @@ impl Exchange {
         Ok(())
     }
 
+    /// Bounds how long a body is read on after its answer: until this moment, or so many bytes further. Then the
+    /// exchange closes by itself, and is settled (E3). Without an answer it goes on as before.
+    pub fn drain_until(&mut self, until: Timestamp, bytes: u64) {
+        let received = self.body.as_ref().map_or(0, |body| body.received);
+        self.drain = Some((until, received.saturating_add(bytes)));
+    }
+
     // Outputs.
 
     /// The next event, in order. Drain it to `None` after each input.
@@ -300,7 +314,8 @@ impl Exchange {
         if self.has_ended() {
             return None;
         }
-        [self.deadline(), self.idle_limit(), self.failed_limit()].into_iter().flatten().min()
+        let drained = self.drain_limit().map(|(until, _)| until);
+        [self.deadline(), self.idle_limit(), self.failed_limit(), drained].into_iter().flatten().min()
     }
 
     /// What the adapter should do next.
@@ -405,6 +420,9 @@ impl Exchange {
             TimeLimit::Deadline
         } else if passed(self.idle_limit()) {
             TimeLimit::Idle
+        } else if passed(self.drain_limit().map(|(until, _)| until)) {
+            self.end(Ending::Closed);
+            return Ok(true);
         } else {
             return Ok(false);
         };
@@ -441,6 +459,11 @@ impl Exchange {
     /// The idle limit, which ends with the answer: then only the deadline is left.
     fn idle_limit(&self) -> Option<Timestamp> {
         self.idle_until.filter(|_| self.answer.is_none())
+    }
+
+    /// What bounds the reading on after the answer, once there is one.
+    fn drain_limit(&self) -> Option<(Timestamp, u64)> {
+        self.drain.filter(|_| self.answer.is_some())
     }
 
     /// The one place where an exchange ends.

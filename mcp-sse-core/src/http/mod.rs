@@ -8,6 +8,7 @@
 //! Header values are bytes from a stranger. Everything kept from them is bounded, everything kept for people to read is
 //! free of control characters, and no value makes any function here fail or panic.
 
+mod chunked;
 mod coding;
 mod date;
 #[cfg(feature = "gzip")]
@@ -20,6 +21,7 @@ mod metadata;
 mod text;
 mod version;
 
+pub use chunked::{Chunk, ChunkedReader, ChunkedResponse, MalformedChunk};
 pub use coding::{ContentCoding, GZIP_MAGIC, accept_encoding, can_inflate};
 pub use date::{HttpDate, RetryAfter};
 pub use head::ResponseHead;

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sse_blocking::{CallError, CallOptions, Client};
+use mcp_sse_core::client::ConnectionConfig;
 use mcp_sse_core::exchange::{BreakKind, Exposure, FailureKind, TimeLimit};
 use mcp_sse_tests::blocking::{
     BOUND, METHOD, SHORT, assert_timed_out, builder, call, charge, client, deadlines, execution, failure, timed,
@@ -82,7 +83,10 @@ fn e1_the_limit_of_connecting_ends_it_before_the_deadline() {
     let Some((_socket, _queued, address)) = blackhole() else {
         return;
     };
-    let client = Client::builder(&format!("http://{address}/mcp")).connect_timeout(SHORT).build().unwrap();
+    let client = Client::builder(&format!("http://{address}/mcp"))
+        .connections(ConnectionConfig::default().with_connect_timeout(SHORT))
+        .build()
+        .unwrap();
     let (result, elapsed) = timed(|| call(&client));
     assert_eq!(unsent(&result.unwrap_err()), BreakKind::ConnectTimeout);
     assert!(elapsed >= SHORT && elapsed < SHORT + BOUND, "{elapsed:?}");
@@ -106,7 +110,8 @@ fn e1_t114_a_stalled_handshake_ends_by_the_limit_of_connecting() {
     let peer = Peer::start_tls();
     let scenario = peer.scenario([Script::whole()]);
     peer.next_connections([OnConnection::End(Ending::Stall)]);
-    let client = builder(&peer, &scenario).connect_timeout(SHORT).build().unwrap();
+    let client =
+        builder(&peer, &scenario).connections(ConnectionConfig::default().with_connect_timeout(SHORT)).build().unwrap();
     let (result, elapsed) = timed(|| call(&client));
     assert_eq!(unsent(&result.unwrap_err()), BreakKind::ConnectTimeout);
     assert!(elapsed >= SHORT && elapsed < BOUND, "{elapsed:?}");

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sse_blocking::{CallEvent, Client, ClientConfig};
+use mcp_sse_core::client::ConnectionConfig;
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_tests::blocking::{BOUND, METHOD, SHORT, builder, call, charge, client, execution, timed, within};
 use mcp_sse_tests::peer::{At, ClientClose, Ending, Gate, Mark, Peer, Response, Scenario, Script, Sse, Text};
@@ -215,7 +216,8 @@ fn a_handler_may_make_calls_of_its_own() {
 /// The caller has the answer at once; the peer sees the connection closed within the bound for reading the rest.
 fn stays_open(peer: &Peer, ending: Ending) {
     let scenario = peer.scenario([Script::whole().cut(At::mark(Mark::AnswerTerminated), ending.clone())]);
-    let client: Client = builder(peer, &scenario).drain_timeout(SHORT).build().unwrap();
+    let client: Client =
+        builder(peer, &scenario).connections(ConnectionConfig::default().with_drain_timeout(SHORT)).build().unwrap();
     let (reply, elapsed) =
         timed(|| client.call_with(METHOD, &charge(1), &within(4 * BOUND), |_| ControlFlow::Continue(())));
     let reply = reply.unwrap();
@@ -242,7 +244,10 @@ fn e2_notifications_behind_the_answer_do_not_hold_it_back() {
     let bytes = format!("{:x}\r\n{event}\r\n", event.len()).into_bytes();
     let flood = Ending::Repeat { bytes, every: Duration::ZERO };
     let scenario = peer.scenario([Script::whole().cut(At::mark(Mark::ChunkEnd(0)), flood)]);
-    let client = builder(&peer, &scenario).drain_timeout(4 * BOUND).build().unwrap();
+    let client = builder(&peer, &scenario)
+        .connections(ConnectionConfig::default().with_drain_timeout(4 * BOUND))
+        .build()
+        .unwrap();
     let (reply, elapsed) = timed(|| call(&client));
     assert_eq!(execution(&reply.unwrap()), 1);
     assert!(elapsed < BOUND, "{elapsed:?}");
@@ -252,7 +257,8 @@ fn e2_notifications_behind_the_answer_do_not_hold_it_back() {
 fn e3_waiting_for_the_end_is_bounded_too() {
     let peer = Peer::start();
     let scenario = peer.scenario([Script::whole().cut(At::mark(Mark::ChunkEnd(0)), Ending::Stall)]);
-    let client = builder(&peer, &scenario).drain_timeout(SHORT).build().unwrap();
+    let client =
+        builder(&peer, &scenario).connections(ConnectionConfig::default().with_drain_timeout(SHORT)).build().unwrap();
     let call = || client.call_to_end(METHOD, &charge(1), &within(4 * BOUND), |_| ControlFlow::Continue(()));
     let (result, elapsed) = timed(call);
     let (reply, done) = result.unwrap();

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use mcp_sse_blocking::{CallEvent, Client, Reply};
-use mcp_sse_core::client::{Done, Outcome};
+use mcp_sse_core::client::{ConnectionConfig, Done, Outcome};
 use mcp_sse_tests::blocking::{BOUND, METHOD, builder, call, charge, client, execution, watched, within};
 use mcp_sse_tests::peer::{
     At, Chunked, ClientClose, Coding, Ending, Framing, Gate, Mark, Peer, Response, Scenario, Script, Sse, Text,
@@ -121,7 +121,8 @@ fn rest_in_the_background() {
     let gate = Gate::new();
     let slow = Script::whole().wait_at(At::mark(Mark::AnswerTerminated), &gate);
     let scenario = peer.scenario([slow, Script::whole()]);
-    let client = builder(&peer, &scenario).drain_timeout(BOUND).build().unwrap();
+    let client =
+        builder(&peer, &scenario).connections(ConnectionConfig::default().with_drain_timeout(BOUND)).build().unwrap();
     assert_eq!(execution(&call(&client).unwrap()), 1);
     assert!(!scenario.log().responses[0].done, "the answer came before the end");
     gate.open();
@@ -217,7 +218,7 @@ fn the_number_of_kept_connections_is_bounded() {
     let peer = Peer::start();
     let gate = Gate::new();
     let scenario = peer.scenario([Script::json().wait_at(At::byte(0), &gate)]);
-    let client = builder(&peer, &scenario).max_idle_connections(2).build().unwrap();
+    let client = builder(&peer, &scenario).connections(ConnectionConfig::default().with_max_idle(2)).build().unwrap();
     at_once(&client, &scenario, &gate, 5);
     let closed = |log: &mcp_sse_tests::peer::Log| log.connections.iter().filter(|it| it.client_close.is_some()).count();
     assert!(peer.wait_for(|log| closed(log) == 3, BOUND));
@@ -231,7 +232,11 @@ fn connections_can_be_kept_for_no_time_and_in_no_number() {
         let peer = Peer::start();
         let scenario = peer.scenario([Script::json()]);
         let builder = builder(&peer, &scenario);
-        let builder = if none == 0 { builder.max_idle_connections(0) } else { builder.idle_timeout(Duration::ZERO) };
+        let builder = if none == 0 {
+            builder.connections(ConnectionConfig::default().with_max_idle(0))
+        } else {
+            builder.connections(ConnectionConfig::default().with_idle_timeout(Duration::ZERO))
+        };
         let client = builder.build().unwrap();
         for number in 1..=3 {
             assert_eq!(execution(&call(&client).unwrap()), number);

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sse_blocking::CallEvent;
+use mcp_sse_core::client::ConnectionConfig;
 use mcp_sse_tests::blocking::{BOUND, METHOD, builder, watched, within};
 use mcp_sse_tests::peer::{At, Chunked, Coding, Ending, Framing, Mark, Peer, Response, Script, Sse, Text};
 use serde_json::{Value, json};
@@ -64,7 +65,10 @@ fn storm(peer: &Peer) {
     let sound = Script::with(|request| response(request.params()["arguments"]["number"].as_u64().unwrap()));
     scripts.push(sound);
     let scenario = peer.scenario(scripts);
-    let client = builder(peer, &scenario).drain_timeout(Duration::from_millis(100)).build().unwrap();
+    let client = builder(peer, &scenario)
+        .connections(ConnectionConfig::default().with_drain_timeout(Duration::from_millis(100)))
+        .build()
+        .unwrap();
     thread::scope(|scope| {
         for thread in 0..THREADS {
             let client = client.clone();

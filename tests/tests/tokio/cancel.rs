@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use mcp_sse_core::client::ClientConfig;
+use mcp_sse_core::client::{ClientConfig, ConnectionConfig};
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_tests::matrix::METHOD;
 use mcp_sse_tests::peer::{self, At, Chunked, Framing, Mark, Response, Sse};
@@ -150,7 +150,11 @@ fn f9_a_dropped_legacy_call_over_http2_tells_the_server() {
         let peer = peer_h2::Peer::start();
         let scenario = peer.scenario([peer_h2::Script::whole().cut(At::byte(0), peer_h2::Ending::Stall)]);
         let config = ClientConfig::default().with_version(ProtocolVersion::V2025_11_25);
-        let client = builder(&scenario.url()).config(config).http2_prior_knowledge(true).build().unwrap();
+        let client = builder(&scenario.url())
+            .config(config)
+            .connections(ConnectionConfig::default().with_http2_prior_knowledge(true))
+            .build()
+            .unwrap();
         let dropped = tokio::spawn(client.call(METHOD, &charge(1)));
         assert!(peer.wait_for(|log| log.streams.first().is_some_and(|stream| stream.done), BOUND));
         dropped.abort();
@@ -169,7 +173,10 @@ fn e2_an_answered_stream_is_drained_in_the_background_and_its_connection_used_ag
         let gate = peer::Gate::new();
         let slow = peer::Script::whole().wait_at(At::mark(Mark::AnswerTerminated), &gate);
         let scenario = peer.scenario([slow, peer::Script::json()]);
-        let client = builder(&scenario.url()).drain_timeout(BOUND).build().unwrap();
+        let client = builder(&scenario.url())
+            .connections(ConnectionConfig::default().with_drain_timeout(BOUND))
+            .build()
+            .unwrap();
         assert_eq!(execution(&call(&client).await.unwrap()), 1);
         assert!(!scenario.log().responses[0].done, "the answer came before the end");
         gate.open();
@@ -194,7 +201,10 @@ fn e2_an_answered_stream_over_http2_is_drained_and_not_reset() {
         let peer = peer_h2::Peer::start();
         let gate = peer_h2::Gate::new();
         let scenario = peer.scenario([peer_h2::Script::whole().wait_at(At::end(), &gate), peer_h2::Script::json()]);
-        let client = builder(&scenario.url()).drain_timeout(BOUND).http2_prior_knowledge(true).build().unwrap();
+        let client = builder(&scenario.url())
+            .connections(ConnectionConfig::default().with_drain_timeout(BOUND).with_http2_prior_knowledge(true))
+            .build()
+            .unwrap();
         assert_eq!(execution(&call(&client).await.unwrap()), 1);
         assert!(!peer.log().streams[0].done);
         gate.open();
@@ -218,13 +228,19 @@ fn e2_a_stream_that_never_ends_is_closed_after_the_drain() {
         let peer = peer::Peer::start();
         let scenario =
             peer.scenario([peer::Script::whole().cut(At::mark(Mark::AnswerTerminated), peer::Ending::Stall)]);
-        let client = builder(&scenario.url()).drain_timeout(SHORT).build().unwrap();
+        let client = builder(&scenario.url())
+            .connections(ConnectionConfig::default().with_drain_timeout(SHORT))
+            .build()
+            .unwrap();
         assert_eq!(execution(&call(&client).await.unwrap()), 1);
         assert!(scenario.wait_for_client_close(BOUND));
 
         let peer = peer_h2::Peer::start();
         let scenario = peer.scenario([peer_h2::Script::whole().then(peer_h2::Ending::Stall)]);
-        let client = builder(&scenario.url()).drain_timeout(SHORT).http2_prior_knowledge(true).build().unwrap();
+        let client = builder(&scenario.url())
+            .connections(ConnectionConfig::default().with_drain_timeout(SHORT).with_http2_prior_knowledge(true))
+            .build()
+            .unwrap();
         assert_eq!(execution(&call(&client).await.unwrap()), 1);
         assert!(peer.wait_for(|log| log.client_reset(&log.streams[0]) == Some(Reason::CANCEL), BOUND));
         assert_eq!(peer.log().connections[0].client_close, None);
@@ -242,13 +258,19 @@ fn e2_a_stream_that_goes_on_and_on_is_closed_by_the_bytes_of_the_drain() {
         let response = Response::sse([Sse::charged()]).framing(framing);
         let ending = peer::Ending::Repeat { bytes: chunk, every: Duration::ZERO };
         let scenario = peer.scenario([peer::Script::new(response).cut(At::mark(Mark::LastChunkStart), ending)]);
-        let client = builder(&scenario.url()).drain_timeout(10 * BOUND).build().unwrap();
+        let client = builder(&scenario.url())
+            .connections(ConnectionConfig::default().with_drain_timeout(10 * BOUND))
+            .build()
+            .unwrap();
         assert_eq!(execution(&call(&client).await.unwrap()), 1);
         assert!(scenario.wait_for_client_close(BOUND));
 
         let peer = peer_h2::Peer::start();
         let scenario = peer.scenario([peer_h2::Script::whole().then(peer_h2::Ending::Repeat(comments))]);
-        let client = builder(&scenario.url()).drain_timeout(10 * BOUND).http2_prior_knowledge(true).build().unwrap();
+        let client = builder(&scenario.url())
+            .connections(ConnectionConfig::default().with_drain_timeout(10 * BOUND).with_http2_prior_knowledge(true))
+            .build()
+            .unwrap();
         assert_eq!(execution(&call(&client).await.unwrap()), 1);
         assert!(peer.wait_for(|log| log.client_reset(&log.streams[0]) == Some(Reason::CANCEL), BOUND));
     });

@@ -5,6 +5,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use mcp_sse_core::client::ConnectionConfig;
 use mcp_sse_core::exchange::{BreakKind, Exposure, FailureKind, TimeLimit};
 use mcp_sse_tests::matrix::METHOD;
 use mcp_sse_tests::peer::{At, Ending, Mark, OnConnection, Peer, Response, Script, Sse};
@@ -56,7 +57,10 @@ fn script_times_out_h2(script: peer_h2::Script, exposure: Exposure) {
         for deadline in deadlines() {
             let peer = peer_h2::Peer::start();
             let scenario = peer.scenario([script.clone().when(is_first)]);
-            let client = builder(&scenario.url()).http2_prior_knowledge(true).build().unwrap();
+            let client = builder(&scenario.url())
+                .connections(ConnectionConfig::default().with_http2_prior_knowledge(true))
+                .build()
+                .unwrap();
             if !times_out(&client, &charge(1), deadline, exposure).await {
                 continue;
             }
@@ -76,7 +80,10 @@ fn script_times_out_h2(script: peer_h2::Script, exposure: Exposure) {
 async fn address_times_out(address: SocketAddr, prior_knowledge: bool, params: &Value, exposure: Exposure) {
     let url = format!("http://{address}/mcp");
     for deadline in deadlines() {
-        let client = builder(&url).http2_prior_knowledge(prior_knowledge).build().unwrap();
+        let client = builder(&url)
+            .connections(ConnectionConfig::default().with_http2_prior_knowledge(prior_knowledge))
+            .build()
+            .unwrap();
         if times_out(&client, params, deadline, exposure).await {
             return;
         }
@@ -114,7 +121,12 @@ fn e11_e1_connecting_into_a_black_hole() {
         let url = format!("http://{address}/mcp");
         for prior_knowledge in [false, true] {
             address_times_out(address, prior_knowledge, &charge(1), Exposure::Unsent).await;
-            let client = builder(&url).http2_prior_knowledge(prior_knowledge).connect_timeout(SHORT).build().unwrap();
+            let client = builder(&url)
+                .connections(
+                    ConnectionConfig::default().with_http2_prior_knowledge(prior_knowledge).with_connect_timeout(SHORT),
+                )
+                .build()
+                .unwrap();
             assert_eq!(unsent(&call(&client).await.unwrap_err()), BreakKind::ConnectTimeout);
         }
     });
@@ -135,7 +147,7 @@ fn e11_t114_a_stalled_handshake() {
             assert!(peer.wait_for(|log| log.connections.len() == connections, BOUND));
             assert_eq!(scenario.executions(), 0);
         }
-        let client = builder().connect_timeout(SHORT).build().unwrap();
+        let client = builder().connections(ConnectionConfig::default().with_connect_timeout(SHORT)).build().unwrap();
         assert_eq!(unsent(&call(&client).await.unwrap_err()), BreakKind::ConnectTimeout);
     });
 }
@@ -231,8 +243,11 @@ fn e4_e9_an_unfinished_answer_at_the_deadline() {
             let peer = peer_h2::Peer::start();
             let script = peer_h2::Script::whole().cut(At::mark(Mark::AnswerEnd), peer_h2::Ending::Stall);
             let scenario = peer.scenario([script]);
-            let client =
-                builder(&scenario.url()).http2_prior_knowledge(true).options(within(deadline)).build().unwrap();
+            let client = builder(&scenario.url())
+                .connections(ConnectionConfig::default().with_http2_prior_knowledge(true))
+                .options(within(deadline))
+                .build()
+                .unwrap();
             match call(&client).await {
                 Ok(reply) => {
                     assert_eq!((execution(&reply), reply.attempts, reply.damage.is_some()), (1, 1, true));
