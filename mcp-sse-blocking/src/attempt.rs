@@ -30,6 +30,8 @@ const LOOK_FOR_RESPONSE: std::time::Duration = std::time::Duration::from_millis(
 pub(crate) enum Patience {
     /// As long as the exchange allows.
     Some,
+    /// Not longer than this at once.
+    AtMost(Duration),
     /// Not at all.
     None,
 }
@@ -387,6 +389,9 @@ impl Attempt {
         let wait = match patience {
             Patience::None => Wait::No,
             Patience::Some => Wait::AtMost(exchange.poll_timeout().map(|due| inner.clock.until(due))),
+            Patience::AtMost(most) => {
+                Wait::AtMost(Some(exchange.poll_timeout().map_or(most, |due| inner.clock.until(due).min(most))))
+            }
         };
         if self.start == self.end {
             (self.start, self.end) = (0, 0);

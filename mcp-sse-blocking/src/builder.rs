@@ -2,17 +2,23 @@
 //!
 //! Rule: a mistake is reported by `build`, with the first one made.
 
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Condvar, Mutex};
 
 use mcp_sse_core::client::{
-    self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, IdleConnections,
+    self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, ErrorReply,
+    IdleConnections, Protocol, result_to_json,
 };
+use mcp_sse_core::jsonrpc::Message;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
+use serde::Serialize;
 
-use crate::client::{Background, Client, Inner};
+use crate::client::{Background, Client, Handler, Inner};
 use crate::clock::Clock;
 use crate::connect::Connector;
 
@@ -24,6 +30,16 @@ pub struct ClientBuilder {
     config: Result<ClientConfig, BuildError>,
     options: CallOptions,
     certificates: Vec<CertificateDer<'static>>,
+    handlers: Handlers,
+}
+
+#[derive(Default)]
+struct Handlers(HashMap<String, Handler>);
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 impl ClientBuilder {
@@ -33,11 +49,12 @@ impl ClientBuilder {
             config: Ok(ClientConfig::default()),
             options: CallOptions::default(),
             certificates: Vec::new(),
+            handlers: Handlers::default(),
         }
     }
 
     /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method, connections.
-    /// Headers and connections that were set before are lost; set them after.
+    /// Headers, connections, protocol and handlers that were set before are lost; set them after.
     pub fn config(mut self, config: ClientConfig) -> Self {
         self.config = self.config.map(|_| config);
         self
@@ -46,6 +63,25 @@ impl ClientBuilder {
     /// Sets how connections are made, kept and read to their end: time-outs, bounds.
     pub fn connections(mut self, connections: ConnectionConfig) -> Self {
         self.config = self.config.map(|config| config.with_connections(connections));
+        self
+    }
+
+    /// Finds out which revision the server speaks, or speaks this one ([`Protocol`]).
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.config = self.config.map(|config| config.with_protocol(protocol));
+        self
+    }
+
+    /// Answers the server's requests of this method, such as `elicitation/create` (F15; the eras before 2026-07-28). The
+    /// handler runs on the thread that reads the stream the request came on. It gets the request, and gives what
+    /// serialises to the result.
+    pub fn handle<F, R>(mut self, method: &str, handler: F) -> Self
+    where
+        F: Fn(&Message) -> Result<R, ErrorReply> + Send + Sync + 'static,
+        R: Serialize,
+    {
+        self.config = self.config.map(|config| config.with_handled_request(method));
+        self.handlers.0.insert(method.to_owned(), Box::new(move |message| result_to_json(&handler(message)?)));
         self
     }
 
@@ -86,6 +122,8 @@ impl ClientBuilder {
         let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
         let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
         let connections = config.connections.clone();
+        // The hasher's keys are random: chance enough for jitter.
+        let config = config.with_seed(RandomState::new().hash_one(0));
         Ok(Client::from_inner(Inner {
             connector: Connector { clock, timeout: connections.connect_timeout, tls },
             idle: Mutex::new(IdleConnections::new(&connections)),
@@ -95,6 +133,8 @@ impl ClientBuilder {
             max_head_bytes: config.limits.max_head_bytes,
             core: Mutex::new(core_client::Client::new(endpoint, config)),
             background: Background::default(),
+            handlers: self.handlers.0,
+            changed: Condvar::new(),
         }))
     }
 }

@@ -3,16 +3,19 @@
 //! Rules: the lock on the core is held for steps, never while waiting for the network or while a body's bytes are
 //! decoded; each call is driven by the thread that made it. Nothing about the protocol is decided here.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use mcp_sse_core::client::{
-    self as core_client, BuildError, CallError, CallEvent, CallId, CallOptions, Done, IdleConnections, Reply,
+    self as core_client, BuildError, CallError, CallEvent, CallId, CallOptions, Done, ErrorReply, IdleConnections, Reply,
     ResultError, Step, params_to_json,
 };
+use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_core::jsonrpc::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -42,7 +45,27 @@ use crate::stream::Stream;
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    /// `None` in the background.
+    used: Option<Arc<Used>>,
 }
+
+/// Held by each client that somebody has. With the last one the 2024-11-05 channel, which the background reads, is
+/// closed.
+struct Used(Weak<Inner>);
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        if let Some(inner) = self.0.upgrade() {
+            let deletion = inner.core().close(inner.clock.now());
+            // Nobody waits for it: `close` is there for those who do.
+            deletion.into_iter().for_each(|deletion| inner.abandon(deletion));
+            inner.wake();
+        }
+    }
+}
+
+/// Answers a request of the server's.
+pub(crate) type Handler = Box<dyn Fn(&Message) -> Result<String, ErrorReply> + Send + Sync>;
 
 pub(crate) struct Inner {
     pub(crate) core: Mutex<core_client::Client>,
@@ -54,7 +77,15 @@ pub(crate) struct Inner {
     pub(crate) options: CallOptions,
     pub(crate) max_head_bytes: usize,
     pub(crate) background: Background,
+    pub(crate) handlers: HashMap<String, Handler>,
+    /// Told when a call has steps by what happened to another one.
+    pub(crate) changed: Condvar,
 }
+
+/// How long a thread is stuck in reading at most, if the call may be ended by another thread.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+/// Some platforms take no longer wait.
+const LONGEST_SLEEP: Duration = Duration::from_secs(3600);
 
 impl Client {
     /// A client with default settings.
@@ -71,7 +102,8 @@ impl Client {
     }
 
     pub(crate) fn from_inner(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
+        let inner = Arc::new(inner);
+        Self { used: Some(Arc::new(Used(Arc::downgrade(&inner)))), inner }
     }
 
     /// Makes a request and waits for its answer, under the client's default options. `params` must serialise
@@ -174,6 +206,49 @@ impl Client {
         self.drive(call, None, |_| ControlFlow::Continue(())).run_to_end().1.into_result().map(drop)
     }
 
+    /// Listens to what the server tells outside of calls, on this thread: `on_event` gets each notification, until it asks
+    /// to stop or the server ends it. `filter` says what is wanted, such as `{"toolsListChanged": true}` (2026-07-28,
+    /// `subscriptions/listen`); earlier revisions have no filter and tell all. A lost stream is opened again (F10, F12).
+    ///
+    /// # Errors
+    /// As [`call`](Self::call); a handler that asks to stop is [`Cancelled`](mcp_sse_core::exchange::FailureKind).
+    pub fn listen(
+        &self,
+        filter: &(impl Serialize + ?Sized),
+        on_event: impl FnMut(CallEvent) -> ControlFlow<()>,
+    ) -> Result<Done, CallError> {
+        let (inner, filter) = (&self.inner, params_to_json(filter)?);
+        let options = CallOptions::default().with_timeout(None);
+        let call = inner.core().listen(filter.as_deref().unwrap_or("{}"), options, inner.clock.now())?;
+        self.drive(call, None, on_event).run_to_end().1.into_result()
+    }
+
+    /// Ends the session of an earlier revision, and waits until the server has taken that; closes the 2024-11-05 channel.
+    /// Servers of 2026-07-28 keep nothing that could be ended. A later call begins anew.
+    ///
+    /// # Errors
+    /// [`CallError`], also if the server refuses: it may (405).
+    pub fn close(&self) -> Result<(), CallError> {
+        let deletion = self.inner.core().close(self.inner.clock.now());
+        self.inner.wake();
+        match deletion {
+            Some(call) => self.drive(call, None, |_| ControlFlow::Continue(())).run_to_end().1.into_result().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The revision that is spoken, once it is known.
+    #[must_use]
+    pub fn protocol_version(&self) -> Option<ProtocolVersion> {
+        self.inner.core().protocol_version()
+    }
+
+    /// The server's last result of `initialize`, as raw JSON; only the eras before 2026-07-28 have one.
+    #[must_use]
+    pub fn initialize_result(&self) -> Option<String> {
+        self.inner.core().initialize_result().map(str::to_owned)
+    }
+
     /// How long ago the answer's bytes arrived: freshness counts from then, not from when the reply is looked at.
     #[must_use]
     pub fn age(&self, reply: &Reply) -> Duration {
@@ -214,7 +289,7 @@ impl Client {
 
     /// Drives a call that nobody waits for, in a thread of its own.
     fn in_background(&self, call: CallId, attempt: Option<Attempt>) {
-        let client = self.clone();
+        let client = Self { inner: Arc::clone(&self.inner), used: None };
         self.inner.background.begin();
         let thread = thread::Builder::new().name("mcp-sse-background".to_owned()).spawn(move || {
             let _running = Running(&client.inner.background);
@@ -346,6 +421,7 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
             return Turn::None;
         };
         let step = inner.core().poll_step_of(call, inner.clock.now());
+        inner.wake();
         match step {
             Some(Step::Send(id, request)) => self.attempt = Some(Attempt::new(id, request)),
             Some(Step::Release(_)) => {
@@ -359,6 +435,7 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
                 // A handler that asked to stop has heard enough.
                 Err(_) if self.is_stopped => {}
                 Err(event) => {
+                    inner.handle(call, &event);
                     if (self.on_event)(event).is_break() {
                         self.is_stopped = true;
                         inner.core().cancel(call, inner.clock.now());
@@ -382,14 +459,20 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
         if let Some(attempt) = &mut self.attempt {
             let lent = inner.core().lend_exchange(attempt.id);
             if let Some(mut exchange) = lent {
+                let is_shared = patience == Patience::Some && inner.core().is_shared(call);
+                let patience = if is_shared { Patience::AtMost(LOOK_AROUND) } else { patience };
                 let progress = attempt.advance(&mut exchange, inner, patience);
                 inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
                 return if progress == Progress::None { Turn::None } else { Turn::Some };
             }
         }
-        let due = inner.core().poll_timeout_of(call);
-        thread::sleep(due.map_or(Duration::from_millis(1), |due| inner.clock.until(due)));
-        inner.core().on_timeout(inner.clock.now());
+        let mut core = inner.core();
+        if !core.has_step_of(call) {
+            let due = core.poll_timeout_of(call).map_or(Duration::MAX, |due| inner.clock.until(due));
+            let waited = inner.changed.wait_timeout(core, due.min(LONGEST_SLEEP));
+            core = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        core.on_timeout(inner.clock.now());
         Turn::Some
     }
 }
@@ -410,6 +493,32 @@ impl Inner {
 
     pub(crate) fn idle(&self) -> MutexGuard<'_, IdleConnections<Stream>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes those whom the core names: all who wait look for themselves.
+    fn wake(&self) {
+        let mut core = self.core();
+        let mut is_any = false;
+        while core.poll_wake().is_some() {
+            is_any = true;
+        }
+        if is_any {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Has a request of the server's answered by its handler, if there is one.
+    fn handle(&self, call: CallId, event: &CallEvent) {
+        let CallEvent::Request { message, awaits_reply: true, .. } = event else {
+            return;
+        };
+        let handler = message.method().and_then(|method| self.handlers.get(method));
+        if let (Some(handler), Some(id)) = (handler, message.id()) {
+            let answer = handler(message);
+            let answer = answer.as_deref().map_err(Clone::clone);
+            // The deadline may have passed meanwhile; then nobody waits for an answer any more.
+            self.core().respond(call, id, answer, self.clock.now()).ok();
+        }
     }
 
     /// Cancels a call and drops the steps that nobody carries out.

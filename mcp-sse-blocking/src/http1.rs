@@ -22,10 +22,10 @@ pub(crate) fn write_request(request: &HttpRequest) -> Result<(Vec<u8>, Call<Recv
         builder = builder.header(&**name, value.as_str());
     }
     let body_bytes = request.body.len();
-    let request = builder
-        .header(header::CONTENT_LENGTH, body_bytes)
-        .body(())
-        .map_err(|error| Error::BadHeader(error.to_string()))?;
+    if body_bytes > 0 {
+        builder = builder.header(header::CONTENT_LENGTH, body_bytes);
+    }
+    let request = builder.body(()).map_err(|error| Error::BadHeader(error.to_string()))?;
 
     let mut call = Call::new(request)?.proceed();
     let mut head = vec![0; room];
@@ -34,11 +34,15 @@ pub(crate) fn write_request(request: &HttpRequest) -> Result<(Vec<u8>, Call<Recv
         written += call.write(head.get_mut(written..).unwrap_or_default())?;
     }
     head.truncate(written);
-    let Some(SendRequestResult::SendBody(mut call)) = call.proceed()? else {
-        return Err(Error::BodyNotAllowed);
+    let call = match call.proceed()? {
+        Some(SendRequestResult::SendBody(mut call)) => {
+            call.consume_direct_write(body_bytes)?;
+            call.proceed().ok_or(Error::BodyNotAllowed)?
+        }
+        // GET and DELETE have none.
+        Some(SendRequestResult::RecvResponse(call)) if body_bytes == 0 => call,
+        _ => return Err(Error::BodyNotAllowed),
     };
-    call.consume_direct_write(body_bytes)?;
-    let call = call.proceed().ok_or(Error::BodyNotAllowed)?;
     Ok((head, call))
 }
 

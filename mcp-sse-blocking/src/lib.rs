@@ -46,8 +46,8 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use mcp_sse_core as core;
 pub use mcp_sse_core::client::{
-    Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ReissuePolicy, Reply,
-    ResultError,
+    Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ErrorReply, Protocol,
+    ReissuePolicy, Reply, RespondError, ResultError,
 };
 
 /// README's example is compiled with the documentation tests.

@@ -114,7 +114,7 @@ impl Attempt {
             exchange.on_broken(BreakKind::Closed, clock.now()).ok();
             return;
         }
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(Progress::of(&self.body));
         let is_http2 = matches!(link, Link::Http2(_));
         let Ok(request) = request::build(&self.request, self.body.clone(), is_http2, Arc::clone(&progress)) else {
             // The client checked its endpoint and headers; what HTTP still refuses was not sent.

@@ -4,15 +4,21 @@
 //!
 //! Rule: a mistake is reported by `build`, with the first one made.
 
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
-use mcp_sse_core::client::{self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint};
+use mcp_sse_core::client::{self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, ErrorReply, Protocol, result_to_json};
+use mcp_sse_core::jsonrpc::Message;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
+use serde::Serialize;
 
-use crate::client::{Client, Inner};
+use crate::client::{Client, Handler, Inner};
 use crate::clock::Clock;
 use crate::connect::Connector;
 
@@ -24,6 +30,16 @@ pub struct ClientBuilder {
     config: Result<ClientConfig, BuildError>,
     options: CallOptions,
     certificates: Vec<CertificateDer<'static>>,
+    handlers: Handlers,
+}
+
+#[derive(Default)]
+struct Handlers(HashMap<String, Handler>);
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 impl ClientBuilder {
@@ -33,11 +49,12 @@ impl ClientBuilder {
             config: Ok(ClientConfig::default()),
             options: CallOptions::default(),
             certificates: Vec::new(),
+            handlers: Handlers::default(),
         }
     }
 
     /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method, connections.
-    /// Headers and connections that were set before are lost; set them after.
+    /// Headers, connections, protocol and handlers that were set before are lost; set them after.
     pub fn config(mut self, config: ClientConfig) -> Self {
         self.config = self.config.map(|_| config);
         self
@@ -46,6 +63,29 @@ impl ClientBuilder {
     /// Sets how connections are made, kept and read to their end: time-outs, bounds, HTTP/2 without TLS.
     pub fn connections(mut self, connections: ConnectionConfig) -> Self {
         self.config = self.config.map(|config| config.with_connections(connections));
+        self
+    }
+
+    /// Finds out which revision the server speaks, or speaks this one ([`Protocol`]).
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.config = self.config.map(|config| config.with_protocol(protocol));
+        self
+    }
+
+    /// Answers the server's requests of this method, such as `elicitation/create` (F15; the eras before 2026-07-28). The
+    /// handler runs in a task of its own, for each request. It gets the request, and gives what serialises to the result.
+    pub fn handle<F, A, R>(mut self, method: &str, handler: F) -> Self
+    where
+        F: Fn(Message) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<R, ErrorReply>> + Send + 'static,
+        R: Serialize,
+    {
+        self.config = self.config.map(|config| config.with_handled_request(method));
+        let handler: Handler = Arc::new(move |message| {
+            let answer = handler(message);
+            Box::pin(async move { result_to_json(&answer.await?) })
+        });
+        self.handlers.0.insert(method.to_owned(), handler);
         self
     }
 
@@ -85,12 +125,11 @@ impl ClientBuilder {
         let clock = Clock::new();
         let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
         let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
-        Ok(Client::from_inner(Inner {
-            connector: Connector::new(clock, &config, tls),
-            core: Mutex::new(core_client::Client::new(endpoint, config)),
-            clock,
-            options: self.options,
-        }))
+        let connector = Connector::new(clock, &config, tls);
+        // The hasher's keys are random: chance enough for jitter.
+        let config = config.with_seed(RandomState::new().hash_one(0));
+        let core = core_client::Client::new(endpoint, config);
+        Ok(Client::from_inner(Inner::new(core, connector, clock, self.options, self.handlers.0)))
     }
 }
 

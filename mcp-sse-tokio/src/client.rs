@@ -2,23 +2,29 @@
 //!
 //! Facts reported: none. Steps carried out: none; each call has a driver of its own for them.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
-use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
 use std::time::Duration;
 
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{
-    self as core_client, BuildError, CallError, CallId, CallOptions, Done, Reply, RequestError, ResultError,
+    self as core_client, BuildError, CallError, CallId, CallOptions, Done, ErrorReply, Reply, RequestError, ResultError,
     params_to_json,
 };
+use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_core::jsonrpc::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::builder::ClientBuilder;
 use crate::clock::Clock;
 use crate::connect::Connector;
-use crate::drive::{Driver, Told};
+use crate::drive::Driver;
 use crate::updates::{CallFuture, CallStream};
 
 /// An async client of one MCP endpoint.
@@ -44,6 +50,7 @@ use crate::updates::{CallFuture, CallStream};
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    used: Arc<Used>,
 }
 
 pub(crate) struct Inner {
@@ -51,12 +58,78 @@ pub(crate) struct Inner {
     pub(crate) connector: Connector,
     pub(crate) clock: Clock,
     pub(crate) options: CallOptions,
+    pub(crate) handlers: HashMap<String, Handler>,
+    /// Who is to be woken when a call has steps by what happened to another one.
+    wakers: Mutex<HashMap<CallId, Waker>>,
 }
+
+/// Held by each client and by each call that somebody waits for. With the last one the 2024-11-05 channel, which the
+/// background reads, is closed.
+pub(crate) struct Used(Weak<Inner>);
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        if let Some(inner) = self.0.upgrade() {
+            let now = inner.clock.now();
+            let mut core = inner.core();
+            if let Some(deletion) = core.close(now) {
+                // Nobody waits for it: `close` is there for those who do.
+                core.cancel(deletion, now);
+                while core.poll_step_of(deletion, now).is_some() {}
+            }
+            drop(core);
+            inner.wake();
+        }
+    }
+}
+
+/// Answers a request of the server's.
+pub(crate) type Handler = Arc<dyn Fn(Message) -> HandlerFuture + Send + Sync>;
+/// What a handler comes to: a result as JSON text, or an error.
+pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<String, ErrorReply>> + Send>>;
 
 impl Inner {
     pub(crate) fn core(&self) -> MutexGuard<'_, core_client::Client> {
         // The core never panics while it is locked, and it has no state that a panic could leave half made.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn new(
+        core: core_client::Client,
+        connector: Connector,
+        clock: Clock,
+        options: CallOptions,
+        handlers: HashMap<String, Handler>,
+    ) -> Self {
+        Self { core: Mutex::new(core), connector, clock, options, handlers, wakers: Mutex::default() }
+    }
+
+    fn wakers(&self) -> MutexGuard<'_, HashMap<CallId, Waker>> {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has this call's driver woken when the core says so; before its steps are asked for, so that none is missed.
+    pub(crate) fn register(&self, call: CallId, waker: &Waker) {
+        match self.wakers().entry(call) {
+            Entry::Occupied(mut known) => known.get_mut().clone_from(waker),
+            Entry::Vacant(unknown) => drop(unknown.insert(waker.clone())),
+        }
+    }
+
+    pub(crate) fn forget(&self, call: CallId) {
+        self.wakers().remove(&call);
+    }
+
+    /// Wakes whom the core names.
+    pub(crate) fn wake(&self) {
+        loop {
+            let Some(call) = self.core().poll_wake() else {
+                return;
+            };
+            if let Some(waker) = self.wakers().get(&call) {
+                waker.wake_by_ref();
+            }
+        }
     }
 }
 
@@ -75,7 +148,8 @@ impl Client {
     }
 
     pub(crate) fn from_inner(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
+        let inner = Arc::new(inner);
+        Self { used: Arc::new(Used(Arc::downgrade(&inner))), inner }
     }
 
     /// Makes a request and waits for its answer, under the client's default options. `params` must serialise
@@ -169,14 +243,44 @@ impl Client {
         options: &CallOptions,
     ) -> CallFuture<Result<(), CallError>> {
         let begun = self.begin(params, |core, params, now| core.notify(method, params, options.clone(), now));
+        Box::pin(async move { begun?.run().await.into_result().map(drop) })
+    }
+
+    /// Listens to what the server tells outside of calls: an event for each notification, until the stream is dropped or
+    /// the server ends it. `filter` says what is wanted, such as `{"toolsListChanged": true}` (2026-07-28,
+    /// `subscriptions/listen`); earlier revisions have no filter and tell all. A lost stream is opened again (F10, F12).
+    pub fn listen(&self, filter: &(impl Serialize + ?Sized)) -> CallStream {
+        let options = CallOptions::default().with_timeout(None);
+        CallStream::new(self.begin(filter, |core, filter, now| core.listen(filter.unwrap_or("{}"), options, now)))
+    }
+
+    /// Ends the session of an earlier revision, and waits until the server has taken that; closes the 2024-11-05 channel.
+    /// Servers of 2026-07-28 keep nothing that could be ended. A later call begins anew.
+    ///
+    /// # Errors
+    /// [`CallError`], also if the server refuses: it may (405).
+    pub fn close(&self) -> CallFuture<Result<(), CallError>> {
+        let deletion = self.inner.core().close(self.inner.clock.now());
+        self.inner.wake();
+        let driver = deletion.map(|deletion| Driver::new(Arc::clone(&self.inner), deletion, None, None));
         Box::pin(async move {
-            let mut driver = begun?;
-            loop {
-                if let Told::Done(done) = poll_fn(|cx| driver.poll(cx)).await {
-                    return done.into_result().map(drop);
-                }
+            match driver {
+                Some(driver) => driver.run().await.into_result().map(drop),
+                None => Ok(()),
             }
         })
+    }
+
+    /// The revision that is spoken, once it is known.
+    #[must_use]
+    pub fn protocol_version(&self) -> Option<ProtocolVersion> {
+        self.inner.core().protocol_version()
+    }
+
+    /// The server's last result of `initialize`, as raw JSON; only the eras before 2026-07-28 have one.
+    #[must_use]
+    pub fn initialize_result(&self) -> Option<String> {
+        self.inner.core().initialize_result().map(str::to_owned)
     }
 
     /// How long ago the answer's bytes arrived: freshness counts from then, not from when the reply is looked at.
@@ -192,7 +296,8 @@ impl Client {
     ) -> Result<Driver, CallError> {
         let params = params_to_json(params)?;
         let call = make(&mut self.inner.core(), params.as_deref(), self.inner.clock.now())?;
-        Ok(Driver::new(Arc::clone(&self.inner), call, None))
+        self.inner.wake();
+        Ok(Driver::new(Arc::clone(&self.inner), call, None, Some(Arc::clone(&self.used))))
     }
 }
 

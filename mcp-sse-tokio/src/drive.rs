@@ -10,11 +10,12 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use mcp_sse_core::client::{CallEvent, CallId, Done, Step};
+use mcp_sse_core::client::{CallEvent, CallId, Done, ErrorReply, RespondError, Step};
+use mcp_sse_core::jsonrpc::Id;
 use tokio::runtime::Handle;
 
 use crate::attempt::Attempt;
-use crate::client::Inner;
+use crate::client::{Inner, Used};
 use crate::clock::Timer;
 use crate::trace::Trace;
 
@@ -34,12 +35,23 @@ pub(crate) struct Driver {
     /// Where background work goes, also when the call is given up outside of a runtime.
     runtime: Option<Handle>,
     trace: Trace,
+    /// Keeps what calls share open, if somebody waits for this one.
+    _used: Option<Arc<Used>>,
 }
 
 impl Driver {
-    pub(crate) fn new(inner: Arc<Inner>, call: CallId, runtime: Option<Handle>) -> Self {
+    pub(crate) fn new(inner: Arc<Inner>, call: CallId, runtime: Option<Handle>, used: Option<Arc<Used>>) -> Self {
         let trace = Trace::call(call);
-        Self { inner, call: Some(call), attempt: None, timer: Timer::default(), runtime, trace }
+        Self { inner, call: Some(call), attempt: None, timer: Timer::default(), runtime, trace, _used: used }
+    }
+
+    /// To the end; what it tells before is dropped.
+    pub(crate) async fn run(mut self) -> Done {
+        loop {
+            if let Told::Done(done) = poll_fn(|cx| self.poll(cx)).await {
+                return done;
+            }
+        }
     }
 
     /// The next thing that the call has to tell; pending for ever after its end.
@@ -50,8 +62,10 @@ impl Driver {
         let Some(call) = self.call else {
             return Poll::Pending;
         };
+        self.inner.register(call, cx.waker());
         loop {
             let step = self.inner.core().poll_step_of(call, self.inner.clock.now());
+            self.inner.wake();
             match step {
                 Some(Step::Send(id, request)) => {
                     let trace = self.trace.attempt(id, request.body.len());
@@ -63,14 +77,16 @@ impl Driver {
                     }
                 }
                 Some(Step::Background(_, other)) => {
-                    Self::new(Arc::clone(&self.inner), other, self.runtime.clone()).run_in_background();
+                    Self::new(Arc::clone(&self.inner), other, self.runtime.clone(), None).run_in_background();
                 }
                 Some(Step::Event(_, event)) => {
                     self.trace.tell(&event);
+                    self.handle(call, &event);
                     return Poll::Ready(Told::Event(event));
                 }
                 Some(Step::Done(_, done)) => {
                     self.trace.tell(&done);
+                    self.inner.forget(call);
                     self.call = None;
                     return Poll::Ready(Told::Done(done));
                 }
@@ -79,6 +95,32 @@ impl Driver {
                 None => ready!(self.poll_progress(call, cx)),
             }
         }
+    }
+
+    /// Has a request of the server's answered by its handler, if there is one, in a task of its own.
+    fn handle(&self, call: CallId, event: &CallEvent) {
+        let CallEvent::Request { message, awaits_reply: true, .. } = event else {
+            return;
+        };
+        let handler = message.method().and_then(|method| self.inner.handlers.get(method));
+        if let (Some(handler), Some(id), Some(runtime)) = (handler, message.id().cloned(), &self.runtime) {
+            let (inner, answer) = (Arc::clone(&self.inner), handler(message.clone()));
+            drop(runtime.spawn(async move {
+                let answer = answer.await;
+                let answer = answer.as_deref().map_err(Clone::clone);
+                // The call may be over; then nobody waits for an answer any more.
+                inner.core().respond(call, &id, answer, inner.clock.now()).ok();
+                inner.wake();
+            }));
+        }
+    }
+
+    /// Answers a request of the server's that came on this call.
+    pub(crate) fn respond(&self, request: &Id, answer: Result<&str, ErrorReply>) -> Result<(), RespondError> {
+        let call = self.call.ok_or(RespondError::NotAsked)?;
+        let responded = self.inner.core().respond(call, request, answer, self.inner.clock.now());
+        self.inner.wake();
+        responded
     }
 
     /// One thing that may wait: of the attempt under way, or until the next one is due.
@@ -109,9 +151,9 @@ impl Driver {
 
     /// Drives a call that nobody waits for any more, in a task of its own. Without a runtime it is dropped here, which
     /// gives it up.
-    pub(crate) fn run_in_background(mut self) {
+    pub(crate) fn run_in_background(self) {
         if let Some(runtime) = self.runtime.clone().filter(|_| self.call.is_some()) {
-            drop(runtime.spawn(async move { while let Told::Event(_) = poll_fn(|cx| self.poll(cx)).await {} }));
+            drop(runtime.spawn(self.run()));
         }
     }
 
@@ -133,6 +175,7 @@ impl Driver {
                 return Some(done);
             }
         }
+        self.inner.forget(call);
         self.call = None;
         None
     }

@@ -294,7 +294,8 @@ impl AsyncWrite for Io {
         let result = self.poll_send(cx);
         if let Poll::Ready(Ok(())) = result {
             let mut facts = self.meter.facts();
-            facts.is_sent |= facts.request.as_ref().is_some_and(|request| request.is_all_taken());
+            let is_taken = facts.request.as_ref().is_some_and(|request| request.is_all_taken());
+            facts.is_sent |= is_taken && facts.has_begun();
         }
         self.shown(result)
     }

@@ -38,7 +38,7 @@ pub use client::Client;
 pub use clock::Clock;
 pub use mcp_sse_core as core;
 pub use mcp_sse_core::client::{
-    Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ReissuePolicy, Reply,
-    ResultError,
+    Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ErrorReply, Protocol,
+    ReissuePolicy, Reply, RespondError, ResultError,
 };
 pub use updates::{CallFuture, CallStream, Update};

@@ -31,6 +31,11 @@ enum Taken {
 }
 
 impl Progress {
+    /// Of a body of this size; one that is empty is never asked for.
+    pub(crate) fn of(body: &Bytes) -> Self {
+        Self(Mutex::new(if body.is_empty() { Taken::All } else { Taken::Nothing }))
+    }
+
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use mcp_sse_core::client::{CallError, CallEvent, Done, Reply};
+use mcp_sse_core::client::{CallError, CallEvent, Done, ErrorReply, Reply, RespondError};
+use mcp_sse_core::jsonrpc::Id;
 
 use crate::drive::{Driver, Told};
 
@@ -57,6 +58,19 @@ impl CallStream {
     /// whether it may have run. `None` if it ended before.
     pub fn cancel(mut self) -> Option<Done> {
         self.begun.take()?.ok()?.give_up()
+    }
+
+    /// Answers a request of the server's that came on this call and awaits a reply ([`CallEvent::Request`]): the result as
+    /// JSON text, or an error. For calls whose events are read; a handler of the client's
+    /// ([`ClientBuilder::handle`](crate::ClientBuilder::handle)) answers on any call.
+    ///
+    /// # Errors
+    /// [`RespondError`]; nothing was sent.
+    pub fn respond(&self, request: &Id, answer: Result<&str, ErrorReply>) -> Result<(), RespondError> {
+        match &self.begun {
+            Some(Ok(driver)) => driver.respond(request, answer),
+            _ => Err(RespondError::NotAsked),
+        }
     }
 
     /// The reply alone; events are dropped.

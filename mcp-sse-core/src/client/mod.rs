@@ -41,11 +41,11 @@ use http_request::Outgoing;
 use origin::Origin;
 pub use outcome::{CallEvent, CallId, Done, Outcome, Step};
 pub use policy::{Backoff, CallOptions, ReissuePolicy};
-pub use reply::{CallError, Reply, ResultError, params_to_json};
+pub use reply::{CallError, Reply, ResultError, params_to_json, result_to_json};
 use shared::Shared;
 
 use crate::exchange::{Exchange, Exposure, FailureKind, TimeLimit};
-use crate::http::ProtocolVersion;
+use crate::http::{Era, ProtocolVersion};
 use crate::jsonrpc::{self, Id};
 use crate::time::Timestamp;
 
@@ -342,6 +342,20 @@ impl Client {
     #[must_use = "a call that is not woken waits for ever"]
     pub fn poll_wake(&mut self) -> Option<CallId> {
         self.woken.pop_first()
+    }
+
+    /// Whether a step of this call waits to be taken. For adapters that sleep under the same lock that others wake them
+    /// under.
+    #[must_use]
+    pub fn has_step_of(&self, call: CallId) -> bool {
+        self.steps.iter().any(|(owner, _)| *owner == call)
+    }
+
+    /// Whether this call may be ended by what comes on the exchange of another one: it waits on a 2024-11-05 channel, or
+    /// is one. A thread that is stuck in reading its own exchange must look for steps from time to time.
+    #[must_use]
+    pub fn is_shared(&self, call: CallId) -> bool {
+        self.calls.get(&call).is_some_and(|call| call.kind == Kind::Channel || call.era() == Some(Era::HttpSse))
     }
 
     /// When [`on_timeout`](Self::on_timeout) or [`poll_step`](Self::poll_step) is due, if nothing happens before.

@@ -9,6 +9,7 @@ use alloc::string::String;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::asking::ErrorReply;
 use super::http_request::RequestError;
 use super::outcome::{CallEvent, Done, Outcome};
 use crate::exchange::{Answer, Damage, Exposure, Failure, FailureKind};
@@ -148,6 +149,14 @@ pub enum ResultError {
 pub fn params_to_json(params: &(impl Serialize + ?Sized)) -> Result<Option<String>, CallError> {
     let json = serde_json::to_string(params).map_err(|_| CallError::Params)?;
     Ok((json != "null").then_some(json))
+}
+
+/// The answer to a request of the server's as the JSON text that [`Client::respond`](super::Client::respond) takes.
+///
+/// # Errors
+/// An internal error (-32603), if it cannot be serialised.
+pub fn result_to_json(result: &(impl Serialize + ?Sized)) -> Result<String, ErrorReply> {
+    serde_json::to_string(result).map_err(|_| ErrorReply::new(-32603, "Internal error"))
 }
 
 impl Done {
