@@ -6,6 +6,7 @@
 //! back only if it was read to its response's end.
 
 use std::io::{self, ErrorKind};
+use std::time::Duration;
 
 use mcp_sse_core::client::{ExchangeId, HttpRequest};
 use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse, State, Want};
