@@ -4,6 +4,7 @@ pub mod bare_loop;
 pub mod blocking;
 pub mod call_program;
 pub mod chunking;
+pub mod conformance;
 pub mod fuzz;
 pub mod loop_driver;
 pub mod matrix;
