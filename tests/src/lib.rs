@@ -11,5 +11,6 @@ pub mod matrix;
 pub mod oracle;
 pub mod peer;
 pub mod peer_h2;
+pub mod real_servers;
 pub mod story;
 pub mod tokio_client;

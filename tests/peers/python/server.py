@@ -79,9 +79,10 @@ async def ask(ctx: Context) -> str | InputRequiredResult:
 
 
 @server.tool(structured_output=False)
-async def hang() -> str:
-    """Never answers; counts if it is cancelled."""
+async def hang(ctx: Context) -> str:
+    """Reports that it began, and never answers; counts if it is cancelled."""
     counters["hang"] += 1
+    await ctx.report_progress(0)
     try:
         await anyio.sleep_forever()
     except anyio.get_cancelled_exc_class():

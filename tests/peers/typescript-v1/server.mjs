@@ -15,6 +15,16 @@ import { z } from "zod";
 const counters = { slow: 0, hang: 0, cancelled: 0 };
 const text = (text) => ({ content: [{ type: "text", text }] });
 
+async function report(extra, progress) {
+  const progressToken = extra._meta?.progressToken;
+  if (progressToken !== undefined) {
+    await extra.sendNotification({
+      method: "notifications/progress",
+      params: { progressToken, progress, total: 3 },
+    });
+  }
+}
+
 function mcpServer() {
   const server = new McpServer({ name: "typescript-v1-peer", version: "1.0.0" });
   server.registerTool("echo", { inputSchema: { text: z.string() } }, (arguments_) => text(arguments_.text));
@@ -22,15 +32,9 @@ function mcpServer() {
   // Reports progress three times, then answers.
   server.registerTool("slow", { inputSchema: {} }, async (_, extra) => {
     counters.slow += 1;
-    const progressToken = extra._meta?.progressToken;
     for (const progress of [1, 2, 3]) {
       await sleep(50);
-      if (progressToken !== undefined) {
-        await extra.sendNotification({
-          method: "notifications/progress",
-          params: { progressToken, progress, total: 3 },
-        });
-      }
+      await report(extra, progress);
     }
     await sleep(50);
     return text("slow done");
@@ -46,9 +50,10 @@ function mcpServer() {
     );
     return text(`asked: ${action} ${content?.answer}`);
   });
-  // Never answers; counts if it is cancelled.
-  server.registerTool("hang", { inputSchema: {} }, (_, extra) => {
+  // Reports that it began, and never answers; counts if it is cancelled.
+  server.registerTool("hang", { inputSchema: {} }, async (_, extra) => {
     counters.hang += 1;
+    await report(extra, 0);
     return new Promise((resolve) => {
       extra.signal.addEventListener("abort", () => {
         counters.cancelled += 1;

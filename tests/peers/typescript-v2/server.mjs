@@ -18,6 +18,13 @@ const question = {
   requestedSchema: { type: "object", properties: { answer: { type: "string", default: "yes" } } },
 };
 
+async function report(mcpReq, progress) {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken !== undefined) {
+    await mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, total: 3 } });
+  }
+}
+
 function mcpServer(era) {
   const server = new McpServer({ name: "typescript-v2-peer", version: "1.0.0" });
   const nothing = { inputSchema: z.object({}) };
@@ -28,12 +35,9 @@ function mcpServer(era) {
   // Reports progress three times, then answers.
   server.registerTool("slow", nothing, async (_, { mcpReq }) => {
     counters.slow += 1;
-    const progressToken = mcpReq._meta?.progressToken;
     for (const progress of [1, 2, 3]) {
       await sleep(50);
-      if (progressToken !== undefined) {
-        await mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, total: 3 } });
-      }
+      await report(mcpReq, progress);
     }
     await sleep(50);
     return text("slow done");
@@ -47,9 +51,10 @@ function mcpServer(era) {
       era === "modern" ? mcpReq.inputResponses.answer : await mcpReq.elicitInput(question);
     return text(`asked: ${action} ${content?.answer}`);
   });
-  // Never answers; counts if it is cancelled.
-  server.registerTool("hang", nothing, (_, { mcpReq }) => {
+  // Reports that it began, and never answers; counts if it is cancelled.
+  server.registerTool("hang", nothing, async (_, { mcpReq }) => {
     counters.hang += 1;
+    await report(mcpReq, 0);
     return new Promise((resolve) => {
       mcpReq.signal.addEventListener("abort", () => {
         counters.cancelled += 1;

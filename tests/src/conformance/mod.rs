@@ -4,9 +4,9 @@
 //! that the answers arrived, and are right, is asserted here, and vouched for on standard output. The program ends by
 //! itself: a hung client would hang the suite.
 
-mod elicitation;
+pub mod elicitation;
 pub mod peer;
-mod rounds;
+pub mod rounds;
 mod scenarios;
 
 use std::env;

@@ -73,6 +73,11 @@ pub trait Peer: Sized {
         self.call_with(method, params, &options, &mut |_| ControlFlow::Continue(()))
     }
 
+    /// The revision that is spoken, if the library has found it out and tells.
+    fn version(&self) -> Option<ProtocolVersion> {
+        None
+    }
+
     /// Ends the session, if there is one.
     ///
     /// # Errors
