@@ -102,6 +102,11 @@ const LEGACY_SESSIONS: &[Expected] = &[
 const LEGACY_SESSIONLESS: &[Expected] =
     &[sessionless(Protocol::Auto, V2025_11), sessionless(fixed(V2025_06), V2025_06)];
 const HTTP_SSE: &[Expected] = &[http_sse(Protocol::Auto), http_sse(fixed(V2024))];
+/// An answer that came while nobody was connected is not kept, so each resumed stream is empty, and the budget ends it.
+const FORGETFUL: &[Expected] = &[
+    Expected { loss: Loss::Lost, ..session(fixed(V2025_11), V2025_11) },
+    Expected { loss: Loss::Lost, ..session(fixed(V2025_06), V2025_06) },
+];
 const MODERN: &[Expected] = &[modern(Protocol::Auto), modern(fixed(V2026))];
 
 const PYTHON: &[&str] = &["target/peers/python/bin/python", "tests/peers/python/server.py"];
@@ -121,5 +126,6 @@ pub const SERVERS: &[Server] = &[
     Server { name: "typescript-v2", mode: "stateless", command: TYPESCRIPT_V2, trials: DUAL_SESSIONLESS },
     Server { name: "typescript-v2", mode: "modern", command: TYPESCRIPT_V2, trials: MODERN },
     Server { name: "rmcp", mode: "stateful", command: RMCP, trials: DUAL_SESSIONS },
+    Server { name: "rmcp", mode: "forgetful", command: RMCP, trials: FORGETFUL },
     Server { name: "rmcp", mode: "stateless", command: RMCP, trials: DUAL_SESSIONLESS },
 ];

@@ -1,10 +1,12 @@
 //! The Rust SDK's server: `mcp-sse-peer-rmcp MODE` prints its URL, then serves until it is killed.
 //!
-//! - `stateful`: 2026-07-28, and Streamable HTTP with sessions and resumption for 2025-11-25 and earlier
+//! - `stateful`: 2026-07-28, and Streamable HTTP with sessions and an event store for 2025-11-25 and earlier; a resumed
+//!   stream ends with what is stored, so that a client has to come again
+//! - `forgetful`: the same without an event store: an answer that comes while its client is gone is lost
 //! - `stateless`: 2026-07-28, and Streamable HTTP without sessions for 2025-11-25 and earlier
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -14,6 +16,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::{EventStore, EventStoreError, EventStream, ServerSseMessage};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
@@ -130,15 +133,50 @@ async fn ask(
     Ok(text(&format!("asked: {} {}", part(&response["action"]), part(&response["content"]["answer"]))))
 }
 
+/// Every event there was, with its stream: the peers live for seconds.
+#[derive(Default)]
+struct Memory(Mutex<Vec<(String, ServerSseMessage)>>);
+
+impl Memory {
+    fn events(&self) -> MutexGuard<'_, Vec<(String, ServerSseMessage)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait::async_trait]
+impl EventStore for Memory {
+    async fn store_event(&self, stream: &str, event: &ServerSseMessage) -> Result<String, EventStoreError> {
+        let mut events = self.events();
+        let id = events.len().to_string();
+        let mut event = event.clone();
+        event.event_id = Some(id.clone());
+        events.push((stream.to_owned(), event));
+        Ok(id)
+    }
+
+    async fn replay_events_after(&self, last: &str) -> Result<EventStream, EventStoreError> {
+        let last: usize = last.parse()?;
+        let events = self.events();
+        let (stream, _) = events.get(last).ok_or("no such event")?;
+        let later = events.iter().skip(last + 1).filter(|(of, event)| of == stream && event.message.is_some());
+        let later: Vec<_> = later.map(|(_, event)| event.clone()).collect();
+        Ok(Box::pin(futures::stream::iter(later)))
+    }
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let has_sessions = match std::env::args().nth(1).as_deref() {
-        Some("stateful") => true,
-        Some("stateless") => false,
-        _ => return Err("stateful or stateless".into()),
+    let mode = std::env::args().nth(1).unwrap_or_default();
+    let has_sessions = match mode.as_str() {
+        "stateful" | "forgetful" => true,
+        "stateless" => false,
+        _ => return Err("stateful, forgetful or stateless".into()),
     };
     let retry = Some(Duration::from_millis(200));
     let mut sessions = LocalSessionManager::default();
+    if mode == "stateful" {
+        sessions = sessions.with_event_store(Arc::new(Memory::default()));
+    }
     sessions.session_config.sse_retry = retry;
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(has_sessions)
