@@ -1,0 +1,37 @@
+//! The blocking adapter.
+
+use std::ops::ControlFlow;
+
+use mcp_sse_blocking::{CallError, CallEvent, CallOptions, Client, Reply};
+use serde_json::Value;
+
+use super::{Peer, Settings, config};
+
+/// A client of the blocking adapter.
+pub struct BlockingPeer {
+    client: Client,
+}
+
+impl Peer for BlockingPeer {
+    const NAME: &'static str = "blocking";
+
+    fn new(settings: &Settings) -> Result<Self, String> {
+        // The place where the handlers are plugged in.
+        let builder = Client::builder(&settings.url).config(config(settings)?);
+        Ok(Self { client: builder.build().map_err(|error| error.to_string())? })
+    }
+
+    fn call_with(
+        &self,
+        method: &str,
+        params: &Value,
+        options: &CallOptions,
+        on_event: &mut dyn FnMut(CallEvent) -> ControlFlow<()>,
+    ) -> Result<Reply, CallError> {
+        self.client.call_with(method, params, options, on_event)
+    }
+
+    fn close(self) -> Result<(), String> {
+        Ok(())
+    }
+}
