@@ -24,7 +24,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// A body up to this size is written together with its head.
 const SMALL_BODY: usize = 16 << 10;
 /// While a request is written, this often is looked whether the response has come already.
-const LOOK_FOR_RESPONSE: std::time::Duration = std::time::Duration::from_millis(50);
+const LOOK_FOR_RESPONSE: Duration = Duration::from_millis(50);
 
 /// Whether [`Attempt::advance`] may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

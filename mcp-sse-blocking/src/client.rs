@@ -46,7 +46,7 @@ use crate::stream::Stream;
 pub struct Client {
     inner: Arc<Inner>,
     /// `None` in the background.
-    used: Option<Arc<Used>>,
+    _used: Option<Arc<Used>>,
 }
 
 /// Held by each client that somebody has. With the last one the 2024-11-05 channel, which the background reads, is
@@ -103,7 +103,7 @@ impl Client {
 
     pub(crate) fn from_inner(inner: Inner) -> Self {
         let inner = Arc::new(inner);
-        Self { used: Some(Arc::new(Used(Arc::downgrade(&inner)))), inner }
+        Self { _used: Some(Arc::new(Used(Arc::downgrade(&inner)))), inner }
     }
 
     /// Makes a request and waits for its answer, under the client's default options. `params` must serialise
@@ -227,7 +227,7 @@ impl Client {
     /// Servers of 2026-07-28 keep nothing that could be ended. A later call begins anew.
     ///
     /// # Errors
-    /// [`CallError`], also if the server refuses: it may (405).
+    /// [`CallError`], if the server could not be told. That it ends no sessions on demand (405) is no error.
     pub fn close(&self) -> Result<(), CallError> {
         let deletion = self.inner.core().close(self.inner.clock.now());
         self.inner.wake();
@@ -289,7 +289,7 @@ impl Client {
 
     /// Drives a call that nobody waits for, in a thread of its own.
     fn in_background(&self, call: CallId, attempt: Option<Attempt>) {
-        let client = Self { inner: Arc::clone(&self.inner), used: None };
+        let client = Self { inner: Arc::clone(&self.inner), _used: None };
         self.inner.background.begin();
         let thread = thread::Builder::new().name("mcp-sse-background".to_owned()).spawn(move || {
             let _running = Running(&client.inner.background);

@@ -258,7 +258,7 @@ impl Client {
     /// Servers of 2026-07-28 keep nothing that could be ended. A later call begins anew.
     ///
     /// # Errors
-    /// [`CallError`], also if the server refuses: it may (405).
+    /// [`CallError`], if the server could not be told. That it ends no sessions on demand (405) is no error.
     pub fn close(&self) -> CallFuture<Result<(), CallError>> {
         let deletion = self.inner.core().close(self.inner.clock.now());
         self.inner.wake();

@@ -289,6 +289,10 @@ impl Call {
                 self.reach(failure.exposure);
                 return Err(Next::Await);
             }
+            // "The server MAY respond with 405": it ends sessions by itself, and 404 says that it has.
+            FailureKind::Status(status) if self.kind == Kind::Deletion && matches!(status.status(), 404 | 405) => {
+                return Ok(Outcome::Accepted { status: status.status() });
+            }
             // F12: there is no such stream, or none any more; that is no error of the session.
             FailureKind::Status(status) if is_listening && matches!(status.status(), 404 | 405) => {
                 return Ok(Outcome::ListeningEnded { status: Some(status.status()) });

@@ -9,21 +9,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_sse_core::client::{CallError, CallEvent, CallOptions, ClientConfig, Reply};
+use mcp_sse_core::client::{CallError, CallEvent, CallOptions, ClientConfig, ErrorReply, Reply};
+use mcp_sse_core::jsonrpc::Message;
 use mcp_sse_core::http::ProtocolVersion;
 use serde_json::Value;
 
 pub use self::tokio::TokioPeer;
 pub use blocking::BlockingPeer;
-
-/// Which revision to speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Whatever the server speaks, found out by the library.
-    Auto,
-    /// This one.
-    Fixed(ProtocolVersion),
-}
+pub use mcp_sse_core::client::Protocol;
 
 /// Answers a request of the server's: its parameters in, a result or the message of an error out.
 pub type Handler = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
@@ -73,10 +66,8 @@ pub trait Peer: Sized {
         self.call_with(method, params, &options, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// The revision that is spoken, if the library has found it out and tells.
-    fn version(&self) -> Option<ProtocolVersion> {
-        None
-    }
+    /// The revision that is spoken, if the library has found it out.
+    fn version(&self) -> Option<ProtocolVersion>;
 
     /// Ends the session, if there is one.
     ///
@@ -87,13 +78,15 @@ pub trait Peer: Sized {
 
 /// What both adapters take alike.
 fn config(settings: &Settings) -> Result<ClientConfig, String> {
-    // The place where the protocol is plugged in: the revision is fixed until the library finds it out.
-    let version = match settings.protocol {
-        Protocol::Auto => ProtocolVersion::LATEST,
-        Protocol::Fixed(version) => version,
-    };
     ClientConfig::default()
-        .with_version(version)
+        .with_protocol(settings.protocol)
         .with_capabilities(&settings.capabilities.to_string())
         .map_err(|error| error.to_string())
+}
+
+/// What a handler answers to a request of the server's, for either adapter.
+fn answer(handler: &Handler, request: &Message) -> Result<Value, ErrorReply> {
+    let params = request.params().map_or(Ok(Value::Null), serde_json::from_str);
+    let params = params.map_err(|error| ErrorReply::new(-32602, error.to_string()))?;
+    handler(&params).map_err(|message| ErrorReply::new(-32603, message))
 }

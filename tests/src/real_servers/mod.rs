@@ -64,8 +64,8 @@ fn try_server(server: &Server) -> usize {
 
 fn print(server: &Server, expected: &Expected, adapter: &str, steps: &[Step]) -> usize {
     let asked_for = match expected.protocol {
-        Protocol::Auto => format!("auto: {}", expected.version),
         Protocol::Fixed(version) => version.to_string(),
+        _ => format!("auto: {}", expected.version),
     };
     let cell = |index: usize| match steps.get(index) {
         Some(Ok(word)) => word,

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use mcp_sse_blocking::{CallError, CallEvent, CallOptions, Client, Reply};
+use mcp_sse_core::http::ProtocolVersion;
 use serde_json::Value;
 
-use super::{Peer, Settings, config};
+use super::{Peer, Settings, answer, config};
 
 /// A client of the blocking adapter.
 pub struct BlockingPeer {
@@ -16,8 +17,10 @@ impl Peer for BlockingPeer {
     const NAME: &'static str = "blocking";
 
     fn new(settings: &Settings) -> Result<Self, String> {
-        // The place where the handlers are plugged in.
-        let builder = Client::builder(&settings.url).config(config(settings)?);
+        let mut builder = Client::builder(&settings.url).config(config(settings)?);
+        for (method, handler) in settings.handlers.clone() {
+            builder = builder.handle(method, move |request| answer(&handler, request));
+        }
         Ok(Self { client: builder.build().map_err(|error| error.to_string())? })
     }
 
@@ -31,7 +34,11 @@ impl Peer for BlockingPeer {
         self.client.call_with(method, params, options, on_event)
     }
 
+    fn version(&self) -> Option<ProtocolVersion> {
+        self.client.protocol_version()
+    }
+
     fn close(self) -> Result<(), String> {
-        Ok(())
+        self.client.close().map_err(|error| error.to_string())
     }
 }

@@ -1,12 +1,14 @@
 //! The tokio adapter, on a runtime of its own.
 
+use std::future::ready;
 use std::ops::ControlFlow;
 
 use mcp_sse_tokio::{CallError, CallEvent, CallOptions, Client, Reply, Update};
+use mcp_sse_core::http::ProtocolVersion;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Peer, Settings, config};
+use super::{Peer, Settings, answer, config};
 
 /// A client of the tokio adapter.
 pub struct TokioPeer {
@@ -21,8 +23,10 @@ impl Peer for TokioPeer {
         // A thread of its own does what the client does in the background.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        // The place where the handlers are plugged in.
-        let builder = Client::builder(&settings.url).config(config(settings)?);
+        let mut builder = Client::builder(&settings.url).config(config(settings)?);
+        for (method, handler) in settings.handlers.clone() {
+            builder = builder.handle(method, move |request| ready(answer(&handler, &request)));
+        }
         Ok(Self { client: builder.build().map_err(|error| error.to_string())?, runtime })
     }
 
@@ -53,7 +57,11 @@ impl Peer for TokioPeer {
         })
     }
 
+    fn version(&self) -> Option<ProtocolVersion> {
+        self.client.protocol_version()
+    }
+
     fn close(self) -> Result<(), String> {
-        Ok(())
+        self.runtime.block_on(self.client.close()).map_err(|error| error.to_string())
     }
 }
