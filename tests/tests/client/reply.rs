@@ -150,7 +150,7 @@ fn a_result_as_a_type_of_the_callers_tells_three_failures_apart() {
     type Read = std::collections::BTreeMap<String, bool>;
 
     let (driver, _) = run([Script::answered()]);
-    assert_eq!(reply(&driver).into_result::<Read>().expect("a result")["ok"], true);
+    assert!(reply(&driver).into_result::<Read>().expect("a result")["ok"]);
     let error = reply(&driver).into_result::<Vec<u8>>().expect_err("another type");
     let ResultError::Parse { reply: given, .. } = &error else { panic!("{error}") };
     assert_eq!(given.result().expect("a result"), r#"{"ok":true}"#);
