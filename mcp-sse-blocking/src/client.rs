@@ -163,12 +163,9 @@ impl Client {
     ///
     /// ```no_run
     /// # fn example(client: &mcp_sse_blocking::Client) -> Result<(), mcp_sse_blocking::ResultError> {
-    /// #[derive(serde::Deserialize)]
-    /// struct Tools {
-    ///     tools: Vec<serde_json::Value>,
-    /// }
-    /// let found: Tools = client.call_as("tools/list", &())?;
-    /// println!("{} tools", found.tools.len());
+    /// // Any type that serde can read, such as a struct of your own.
+    /// let result: std::collections::BTreeMap<String, serde_json::Value> = client.call_as("tools/list", &())?;
+    /// println!("{:?}", result.get("tools"));
     /// # Ok(())
     /// # }
     /// ```

@@ -203,12 +203,9 @@ impl Client {
     ///
     /// ```no_run
     /// # async fn example(client: mcp_sse_tokio::Client) -> Result<(), mcp_sse_tokio::ResultError> {
-    /// #[derive(serde::Deserialize)]
-    /// struct Tools {
-    ///     tools: Vec<serde_json::Value>,
-    /// }
-    /// let found: Tools = client.call_as("tools/list", &()).await?;
-    /// println!("{} tools", found.tools.len());
+    /// // Any type that serde can read, such as a struct of your own.
+    /// let result: std::collections::BTreeMap<String, serde_json::Value> = client.call_as("tools/list", &()).await?;
+    /// println!("{:?}", result.get("tools"));
     /// # Ok(())
     /// # }
     /// ```

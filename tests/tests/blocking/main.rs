@@ -14,3 +14,4 @@ mod redirect;
 mod reuse;
 mod threads;
 mod tls;
+mod typed;

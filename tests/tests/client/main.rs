@@ -1,6 +1,7 @@
 //! The client in the core, without sockets: one file per behaviour (rows F), and the bytes of its requests.
 
 mod cancel;
+mod drain;
 mod endpoint;
 mod fuzz_tools;
 mod ids;

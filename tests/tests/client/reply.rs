@@ -143,3 +143,38 @@ fn e3_damage_is_no_matter_of_when_steps_are_polled() {
         }
     }
 }
+
+#[test]
+fn a_result_as_a_type_of_the_callers_tells_three_failures_apart() {
+    use mcp_sse_core::client::ResultError;
+    type Read = std::collections::BTreeMap<String, bool>;
+
+    let (driver, _) = run([Script::answered()]);
+    assert!(reply(&driver).into_result::<Read>().expect("a result")["ok"]);
+    let error = reply(&driver).into_result::<Vec<u8>>().expect_err("another type");
+    let ResultError::Parse { reply: given, .. } = &error else { panic!("{error}") };
+    assert_eq!(given.result().expect("a result"), r#"{"ok":true}"#);
+    let body = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"secret"}}"#;
+    let (driver, _) = run([Script::whole(200, "application/json", body)]);
+    let error = reply(&driver).into_result::<Read>().expect_err("an error");
+    let ResultError::Answered { code: -32601, reply: given } = &error else { panic!("{error}") };
+    assert!(given.result().is_err());
+    assert!(!error.to_string().contains("secret") && !format!("{error:?}").contains("secret"), "{error:?}");
+}
+
+/// What goes to a log has numbers, sizes and kinds; no payload.
+#[test]
+fn events_and_ends_are_told_without_payload() {
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/secret"}"#;
+    let script = Script::stream().body(&format!("data: {note}\n\n")).answer();
+    let (driver, call) = run([Script::lost_sent(), script]);
+    let mut told: Vec<String> = driver.events.iter().map(|(_, event)| event.to_string()).collect();
+    told.push(driver.end_of(call).expect("an end").to_string());
+    let expected = [
+        "attempt 2 begins, since the last one was lost (sent): the peer reset the connection",
+        "attempt 2: a notification of 49 bytes",
+        "attempt 2: the answer of 45 bytes, status 200",
+        "settled after 2 attempts (streaming); an earlier one may have run",
+    ];
+    assert_eq!(told, expected);
+}

@@ -5,3 +5,4 @@ mod backpressure;
 mod cancel;
 mod deadline;
 mod http2;
+mod typed;
