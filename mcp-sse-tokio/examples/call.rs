@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Ok(runtime) => {
             let adapter = Tokio { runtime, clients: RefCell::default() };
             let status = call_program::main(&adapter);
+            adapter.close();
             adapter.wait_for_background(Duration::from_secs(2));
             status
         }
@@ -79,6 +80,13 @@ impl Adapter for Tokio {
 }
 
 impl Tokio {
+    /// Sessions of earlier revisions are given back; a server that takes none is none of the caller's troubles.
+    fn close(&self) {
+        for client in self.clients.borrow().values() {
+            self.runtime.block_on(client.close()).ok();
+        }
+    }
+
     /// What was cancelled under a legacy revision is told to the server before the process ends: waits until no task is left,
     /// for as long as this at most.
     fn wait_for_background(self, most: Duration) {

@@ -42,7 +42,7 @@ fn blocking(target: &Target) -> Told {
 fn event(event: &CallEvent) -> String {
     match event {
         CallEvent::Notification { attempt, message } => format!("{attempt}: notification {}", message.as_json()),
-        CallEvent::Request { attempt, message, is_violation } => {
+        CallEvent::Request { attempt, message, is_violation, .. } => {
             format!("{attempt}: request {} {is_violation}", message.as_json())
         }
         other => format!("{other:?}"),

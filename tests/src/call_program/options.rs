@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lexopt::{Arg, Parser, ValueExt};
-use mcp_sse_core::client::{CallOptions, ClientConfig, ReissuePolicy};
+use mcp_sse_core::client::{CallOptions, ClientConfig, Protocol, ReissuePolicy};
 use mcp_sse_core::exchange::TailRule;
-use mcp_sse_core::http::{Era, ProtocolVersion};
+use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{object_members, string};
 
 pub(super) const HELP: &str = "\
@@ -19,7 +19,7 @@ usage: call [OPTIONS] URL METHOD [PARAMS-JSON]     one call
 --deadline-ms N       overall deadline of the call, every attempt included     (default 60000)
 --max-reissues N      replacements after a lost stream                         (default 1)
 --reissue POLICY      always | replay-safe | never                             (default always)
---protocol VERSION    2026-07-28 (default) or a revision from 2025-03-26 on, without a session
+--protocol VERSION    2026-07-28 (default), an earlier revision, or auto (find out)
 --header 'K: V'       an extra request header; may be repeated
 --cacert FILE         trust these PEM certificates (SSL_CERT_FILE is honoured too)
 --strict-tail         HTML's reading of an unfinished last event
@@ -59,7 +59,7 @@ pub struct Settings {
     deadline: Duration,
     max_reissues: u32,
     reissue: ReissuePolicy,
-    protocol: ProtocolVersion,
+    protocol: Protocol,
     headers: Vec<(String, String)>,
     /// A file with certificates to trust.
     pub cacert: Option<PathBuf>,
@@ -74,7 +74,7 @@ impl Default for Settings {
             deadline: Duration::from_millis(60_000),
             max_reissues: 1,
             reissue: ReissuePolicy::Always,
-            protocol: ProtocolVersion::V2026_07_28,
+            protocol: Protocol::Fixed(ProtocolVersion::LATEST),
             headers: Vec::new(),
             cacert: None,
             tail: TailRule::Salvage,
@@ -89,7 +89,7 @@ impl Settings {
     /// # Errors
     /// A sentence, if a header cannot be sent.
     pub fn config(&self) -> Result<ClientConfig, String> {
-        let config = ClientConfig::default().with_version(self.protocol).with_tail(self.tail);
+        let config = ClientConfig::default().with_protocol(self.protocol).with_tail(self.tail);
         self.headers.iter().try_fold(config, |config, (name, value)| {
             config.with_header(name, value).map_err(|error| format!("--header {name}: {error}"))
         })
@@ -210,13 +210,12 @@ fn policy(name: &str) -> Result<ReissuePolicy, Usage> {
     }
 }
 
-fn protocol(name: &str) -> Result<ProtocolVersion, Usage> {
-    match name.parse::<ProtocolVersion>() {
-        Ok(version) if version.era() != Era::HttpSse => Ok(version),
-        _ => {
-            Err(Usage(format!("--protocol: expected a revision from 2025-03-26 on, such as 2026-07-28, got {name:?}")))
-        }
+fn protocol(name: &str) -> Result<Protocol, Usage> {
+    if name == "auto" {
+        return Ok(Protocol::Auto);
     }
+    let expected = || Usage(format!("--protocol: expected a revision such as 2026-07-28, or auto, got {name:?}"));
+    name.parse().map(Protocol::Fixed).map_err(|_| expected())
 }
 
 fn header(line: &str) -> Result<(String, String), Usage> {
@@ -262,7 +261,7 @@ mod tests {
         let options = settings.options(&job);
         assert_eq!(options.timeout, Some(Duration::from_millis(250)));
         assert_eq!((options.max_reissues, options.reissue), (3, ReissuePolicy::Never));
-        assert_eq!(settings.protocol, ProtocolVersion::V2025_06_18);
+        assert_eq!(settings.protocol, Protocol::Fixed(ProtocolVersion::V2025_06_18));
         assert_eq!(settings.headers, [("Authorization".to_owned(), "Bearer x:y".to_owned())]);
         assert_eq!(settings.tail, TailRule::Strict);
     }
@@ -278,7 +277,7 @@ mod tests {
             (&["--deadline-ms", "soon", "u", "m"], "--deadline-ms: expected a whole number"),
             (&["--max-reissues", "-1", "u", "m"], "--max-reissues: expected a whole number"),
             (&["--reissue", "perhaps", "u", "m"], "expected always, replay-safe or never"),
-            (&["--protocol", "auto", "u", "m"], "--protocol: expected a revision"),
+            (&["--protocol", "automatic", "u", "m"], "--protocol: expected a revision"),
             (&["--header", "no colon", "u", "m"], "expected 'Name: value'"),
             (&["--header", "Accept: x", "u", "m"], "the client writes this header itself"),
             (&["--unknown"], "--unknown"),

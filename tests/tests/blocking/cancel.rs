@@ -14,7 +14,7 @@ use mcp_sse_tests::peer::{At, Ending, Mark, Peer, Response, Scenario, Script, Ss
 const CANCELLED: &str = "notifications/cancelled";
 
 fn legacy(peer: &Peer, scenario: &Scenario, version: ProtocolVersion) -> Client {
-    builder(peer, scenario).config(ClientConfig::default().with_version(version)).build().unwrap()
+    builder(peer, scenario).config(ClientConfig::default().with_version(version).with_handshake(false)).build().unwrap()
 }
 
 /// Makes a call that times out, by a client of a peer of its own, until the request was sent by then.

@@ -154,7 +154,7 @@ fn e25_e30_stopping_within_an_array_shows_nothing_more_of_it() {
     let note = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
     let answer = r#"{"jsonrpc":"2.0","id":{id},"result":{"executions":{executions}}}"#;
     let scenario = peer.scenario([Script::new(Response::json(format!("[{note},{note},{answer}]")))]);
-    let config = ClientConfig::default().with_version(ProtocolVersion::V2025_03_26);
+    let config = ClientConfig::default().with_version(ProtocolVersion::V2025_03_26).with_handshake(false);
     let client = builder(&peer, &scenario).config(config).build().unwrap();
     let mut shown = 0;
     let reply = client.call_with(METHOD, &charge(1), &within(BOUND), |_| {

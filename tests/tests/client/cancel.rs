@@ -9,8 +9,7 @@ use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{Id, MessageKind};
 use mcp_sse_tests::loop_driver::{Fact, LoopDriver, Script, within};
 
-const LEGACY: [ProtocolVersion; 4] = [
-    ProtocolVersion::V2024_11_05,
+const LEGACY: [ProtocolVersion; 3] = [
     ProtocolVersion::V2025_03_26,
     ProtocolVersion::V2025_06_18,
     ProtocolVersion::V2025_11_25,
@@ -21,7 +20,7 @@ fn modern() -> ClientConfig {
 }
 
 fn legacy() -> ClientConfig {
-    ClientConfig::default().with_version(ProtocolVersion::V2025_11_25)
+    ClientConfig::default().with_version(ProtocolVersion::V2025_11_25).with_handshake(false)
 }
 
 fn call(driver: &mut LoopDriver) -> CallId {
@@ -309,7 +308,7 @@ fn f9_a_lent_exchange_is_returned_once_and_under_its_own_name() {
 fn f9_legacy_also_tells_the_server() {
     for version in LEGACY {
         for script in [Script::sent(), Script::stream()] {
-            let config = ClientConfig::default().with_version(version);
+            let config = ClientConfig::default().with_version(version).with_handshake(false);
             let mut driver = LoopDriver::with_scripts(config, [script, Script::whole(202, "text/plain", "")]);
             let id = call(&mut driver);
             driver.run_until(10);
@@ -344,7 +343,7 @@ fn f9_the_server_is_told_of_this_request_and_no_other() {
 fn f9_telling_the_server_is_best_effort() {
     // It may fail as it likes: it is never sent again, the call's end stands, and its time is bounded.
     for script in [Script::refused(), Script::lost_sent(), Script::whole(500, "text/plain", ""), Script::silence()] {
-        let config = legacy().with_version(ProtocolVersion::V2025_06_18);
+        let config = legacy().with_version(ProtocolVersion::V2025_06_18).with_handshake(false);
         let mut driver = LoopDriver::with_scripts(config, [Script::stream(), script]);
         let id = call(&mut driver);
         driver.run_until(10);
@@ -378,7 +377,7 @@ fn f9_a_steps_owner_is_told_of_the_background_call() {
 #[test]
 fn f9_initialize_is_never_cancelled_by_notification() {
     for version in LEGACY {
-        let config = ClientConfig::default().with_version(version);
+        let config = ClientConfig::default().with_version(version).with_handshake(false);
         let mut driver = LoopDriver::with_scripts(config, vec![Script::stream(); 2]);
         let cancelled = driver.call("initialize", Some("{}"), CallOptions::default());
         let timed_out = driver.call("initialize", Some("{}"), within(50));
@@ -407,8 +406,8 @@ fn f9_a_request_that_was_not_sent_is_not_told_of() {
 #[test]
 fn e11_a_legacy_timeout_tells_the_server_and_a_modern_one_does_not() {
     // T37, T39, T108.
-    for version in ProtocolVersion::KNOWN {
-        let config = ClientConfig::default().with_version(version);
+    for version in LEGACY.into_iter().chain([ProtocolVersion::LATEST]) {
+        let config = ClientConfig::default().with_version(version).with_handshake(false);
         let mut driver = LoopDriver::with_scripts(config, [Script::stream()]);
         let id = driver.call("tools/call", Some(r#"{"name":"a"}"#), within(100).with_max_reissues(5));
         driver.run_until(200);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::{
+use mcp_sse_core::client::{Protocol, 
     Backoff, CallEvent, CallId, CallOptions, Client, ClientConfig, Done, Endpoint, ExchangeId, HttpRequest, Outcome,
     ReissuePolicy, Step,
 };
@@ -57,7 +57,7 @@ struct World {
 impl World {
     fn new(config: ClientConfig, seed: u64) -> Self {
         Self {
-            is_modern: config.version >= ProtocolVersion::V2026_07_28,
+            is_modern: config.protocol == Protocol::Fixed(ProtocolVersion::V2026_07_28),
             client: Client::new(Endpoint::parse(ENDPOINT).expect("a URL"), config),
             random: Random::new(seed),
             now: 0,
@@ -489,8 +489,8 @@ fn f5_f8_f9_random_interleavings_in_the_modern_era() {
 
 #[test]
 fn f5_f8_f9_random_interleavings_in_the_legacy_eras() {
-    for version in [ProtocolVersion::V2024_11_05, ProtocolVersion::V2025_03_26, ProtocolVersion::V2025_11_25] {
-        let tally = walk(&ClientConfig::default().with_version(version), 500..600);
+    for version in [ProtocolVersion::V2025_03_26, ProtocolVersion::V2025_11_25] {
+        let tally = walk(&ClientConfig::default().with_version(version).with_handshake(false), 500..600);
         assert_eq!((tally.replaced, tally.redirected), (0, 0), "{version}");
         assert!(tally.settled > 20 && tally.failed.contains_key("cancelled") && tally.failed.contains_key("timeout"));
     }

@@ -8,8 +8,7 @@ use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{Completeness, Id, Message, MessageKind, check};
 use mcp_sse_tests::loop_driver::{ENDPOINT, LoopDriver, Script, first_body, within};
 
-const LEGACY: [ProtocolVersion; 4] = [
-    ProtocolVersion::V2024_11_05,
+const LEGACY: [ProtocolVersion; 3] = [
     ProtocolVersion::V2025_03_26,
     ProtocolVersion::V2025_06_18,
     ProtocolVersion::V2025_11_25,
@@ -58,7 +57,7 @@ fn with_no_parameters_and_with_empty_ones() {
     assert_eq!(body("tools/list", "{}"), modern);
     assert_eq!(body("tools/list", " \r\n\t{ \n } "), modern);
     for version in LEGACY {
-        let config = config().with_version(version);
+        let config = config().with_version(version).with_handshake(false);
         let bare = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
         assert_eq!(first_body(config.clone(), "tools/list", None), bare);
         let empty = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
@@ -69,7 +68,7 @@ fn with_no_parameters_and_with_empty_ones() {
 #[test]
 fn legacy_revisions_add_nothing() {
     for version in LEGACY {
-        let config = config().with_version(version);
+        let config = config().with_version(version).with_handshake(false);
         let body = first_body(config.clone(), "tools/call", Some(r#"{"name":"a","arguments":{"b":1}}"#));
         let bare = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"b":1}}}"#;
         assert_eq!(body, bare);
@@ -84,7 +83,7 @@ fn legacy_revisions_add_nothing() {
 #[test]
 fn a_later_revision_says_its_own_date() {
     let version: ProtocolVersion = "2027-01-31".parse().expect("a later date");
-    let body = first_body(config().with_version(version), "tools/list", None);
+    let body = first_body(config().with_version(version).with_handshake(false), "tools/list", None);
     assert!(body.contains(r#""io.modelcontextprotocol/protocolVersion":"2027-01-31""#), "{body}");
 }
 
@@ -210,8 +209,8 @@ fn deep_nesting_is_handed_on() {
 fn every_body_is_one_message_of_its_kind() {
     let methods = ["tools/call", "ping", "a b", "say\t\"hi\"\\", "x"];
     for method in methods {
-        for version in ProtocolVersion::KNOWN {
-            let text = first_body(config().with_version(version), method, Some(r#"{"name":"a","_meta":{"b":1}}"#));
+        for version in LEGACY.into_iter().chain([ProtocolVersion::LATEST]) {
+            let text = first_body(config().with_version(version).with_handshake(false), method, Some(r#"{"name":"a","_meta":{"b":1}}"#));
             let message = Message::from_text(text).expect("a message");
             assert_eq!((message.kind(), message.method()), (MessageKind::Request, Some(method)));
             assert_eq!(message.id(), Some(&Id::from(1)));

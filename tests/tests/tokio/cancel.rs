@@ -130,7 +130,7 @@ fn f9_a_dropped_legacy_call_tells_the_server() {
     run(async {
         let peer = peer::Peer::start();
         let scenario = peer.scenario([peer::Script::whole().cut(At::byte(0), peer::Ending::Stall)]);
-        let config = ClientConfig::default().with_version(ProtocolVersion::V2025_11_25);
+        let config = ClientConfig::default().with_version(ProtocolVersion::V2025_11_25).with_handshake(false);
         let client = builder(&scenario.url()).config(config).build().unwrap();
         let dropped = tokio::spawn(client.call(METHOD, &charge(1)));
         assert!(scenario.wait_for(|log| log.executions.len() == 1, BOUND));
@@ -149,7 +149,7 @@ fn f9_a_dropped_legacy_call_over_http2_tells_the_server() {
     run(async {
         let peer = peer_h2::Peer::start();
         let scenario = peer.scenario([peer_h2::Script::whole().cut(At::byte(0), peer_h2::Ending::Stall)]);
-        let config = ClientConfig::default().with_version(ProtocolVersion::V2025_11_25);
+        let config = ClientConfig::default().with_version(ProtocolVersion::V2025_11_25).with_handshake(false);
         let client = builder(&scenario.url())
             .config(config)
             .connections(ConnectionConfig::default().with_http2_prior_knowledge(true))
