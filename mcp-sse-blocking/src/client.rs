@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sse_core::client::{
-    self as core_client, BuildError, CallError, CallEvent, CallId, CallOptions, Done, ErrorReply, IdleConnections, Reply,
-    ResultError, Step, params_to_json,
+    self as core_client, BuildError, CallError, CallEvent, CallId, CallOptions, Done, ErrorReply, IdleConnections,
+    Reply, ResultError, Step, params_to_json,
 };
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::Message;

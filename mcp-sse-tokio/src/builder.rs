@@ -10,7 +10,10 @@ use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use mcp_sse_core::client::{self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, ErrorReply, Protocol, result_to_json};
+use mcp_sse_core::client::{
+    self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, ErrorReply, Protocol,
+    result_to_json,
+};
 use mcp_sse_core::jsonrpc::Message;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{
-    self as core_client, BuildError, CallError, CallId, CallOptions, Done, ErrorReply, Reply, RequestError, ResultError,
-    params_to_json,
+    self as core_client, BuildError, CallError, CallId, CallOptions, Done, ErrorReply, Reply, RequestError,
+    ResultError, params_to_json,
 };
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::Message;

@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Notification,
     /// A caller listens: `subscriptions/listen`, the listening GET, or the channel that is there.
     Listen,
+    /// The listening GET of a session, read for the server's requests alone.
+    Requests,
     /// `server/discover`, to find out what the server speaks.
     Probe,
     /// `initialize`.
@@ -59,7 +61,12 @@ impl Kind {
 
     /// Whether it goes out only when the handshake is done.
     pub(super) const fn waits_for_the_handshake(self) -> bool {
-        matches!(self, Self::Request | Self::Notification | Self::Listen | Self::ToolList)
+        matches!(self, Self::Request | Self::Notification | Self::Listen | Self::Requests | Self::ToolList)
+    }
+
+    /// Whether it asks for the stream that belongs to no request, in the eras that have one.
+    pub(super) const fn listens(self) -> bool {
+        matches!(self, Self::Listen | Self::Requests)
     }
 
     /// Whether it is sent with an id, to be answered.
@@ -280,7 +287,7 @@ impl Call {
             let kind = if failure.may_have_run() { lost(cause) } else { failure.kind };
             return Ok(Outcome::Failed(Failure::new(kind, failure.exposure)));
         }
-        let is_listening = self.kind == Kind::Listen && self.era() == Some(Era::Legacy);
+        let is_listening = self.kind.listens() && self.era() == Some(Era::Legacy);
         match &failure.kind {
             // H3: what the network did to the POST says nothing of the answer, if the request may have got there.
             FailureKind::Lost { .. }

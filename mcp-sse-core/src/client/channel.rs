@@ -148,7 +148,8 @@ impl Client {
             }
         }
         // Who listens goes on with the next channel, as often as that may fail.
-        let listening = self.calls.iter().filter(|(_, call)| call.kind == Kind::Listen && call.phase == Phase::Awaiting);
+        let listening =
+            self.calls.iter().filter(|(_, call)| call.kind == Kind::Listen && call.phase == Phase::Awaiting);
         for id in listening.map(|(id, _)| *id).collect::<Vec<_>>() {
             if self.origin.barren_channels >= self.config.max_barren_openings {
                 if let Some(call) = self.calls.get(&id) {
@@ -162,4 +163,3 @@ impl Client {
         }
     }
 }
-

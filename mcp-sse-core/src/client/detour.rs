@@ -77,8 +77,7 @@ fn of_status(call: &Call, status: u16, origin: &Origin) -> Option<Detour> {
             (is_refusal && is_open && call.kind != Kind::Notification).then_some(Detour::Ladder)
         }
         Era::Legacy => {
-            let listens = call.kind == Kind::Listen;
-            (status == 404 && route.session_id.is_some() && !listens).then_some(Detour::NewSession)
+            (status == 404 && route.session_id.is_some() && !call.kind.listens()).then_some(Detour::NewSession)
         }
         Era::HttpSse => None,
     }

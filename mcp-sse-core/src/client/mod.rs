@@ -36,8 +36,8 @@ use call::{Call, Kind, Phase};
 pub use config::{BuildError, ClientConfig, ConfigError, Protocol};
 pub use connections::{ConnectionConfig, IdleConnections};
 pub use endpoint::{Endpoint, EndpointError};
-pub use http_request::{HttpRequest, RequestError};
 use http_request::Outgoing;
+pub use http_request::{HttpRequest, RequestError};
 use origin::Origin;
 pub use outcome::{CallEvent, CallId, Done, Outcome, Step};
 pub use policy::{Backoff, CallOptions, ReissuePolicy};
@@ -352,10 +352,11 @@ impl Client {
     }
 
     /// Whether this call may be ended by what comes on the exchange of another one: it waits on a 2024-11-05 channel, or
-    /// is one. A thread that is stuck in reading its own exchange must look for steps from time to time.
+    /// is a stream that is read for all. A thread that is stuck in reading its own exchange must look for steps from time to time.
     #[must_use]
     pub fn is_shared(&self, call: CallId) -> bool {
-        self.calls.get(&call).is_some_and(|call| call.kind == Kind::Channel || call.era() == Some(Era::HttpSse))
+        let is_read_for_all = |kind| matches!(kind, Kind::Channel | Kind::Requests);
+        self.calls.get(&call).is_some_and(|call| is_read_for_all(call.kind) || call.era() == Some(Era::HttpSse))
     }
 
     /// When [`on_timeout`](Self::on_timeout) or [`poll_step`](Self::poll_step) is due, if nothing happens before.

@@ -105,7 +105,10 @@ impl Client {
         };
         match (opening.part, &done.outcome) {
             // The server was told; what it says of that is no reason to stop, for the next request will show.
-            (Part::Initialized, _) => self.opened(now),
+            (Part::Initialized, _) => {
+                self.listen_for_requests(id, now);
+                self.opened(now);
+            }
             (Part::Probe, Outcome::Settled(_) | Outcome::Salvaged { .. }) => {
                 if matches!(self.origin.standing, Standing::Unknown) {
                     // Only an error under 2xx comes here: it knows no such method, so it is of an earlier era.
@@ -162,7 +165,7 @@ impl Client {
             Ok(endpoint) => {
                 let head = head.unwrap_or_else(|| crate::http::ResponseHead::new(200));
                 let channel = super::origin::Channel { call: id, endpoint, head, has_spoken: false };
-                self.origin.standing = Standing::HttpSse(Some(channel));
+                self.origin.standing = Standing::HttpSse(Some(Box::new(channel)));
                 // H5: it is there; only its loss ends it.
                 if let Some(call) = self.calls.get_mut(&id) {
                     call.deadline = None;
@@ -177,6 +180,25 @@ impl Client {
                 self.fail_opening(&FailureKind::Handshake { problem: Box::new(problem) }, now);
                 self.cancel(id, now);
             }
+        }
+    }
+
+    /// F12, F15: a server sends its requests on the stream of a call, or on the one that belongs to none; a client that
+    /// handles any reads that one too.
+    fn listen_for_requests(&mut self, owner: CallId, now: Timestamp) {
+        self.stop_listening(now);
+        let has_session = matches!(self.origin.standing, Standing::Legacy(Some(_)));
+        if has_session && !self.config.handled_requests.is_empty() {
+            let options = CallOptions::default().with_timeout(None);
+            let listening = self.enqueue(Kind::Requests, Outgoing::bare(String::new()), options, now);
+            self.origin.listening = Some(listening);
+            self.push(owner, Step::Background(owner, listening));
+        }
+    }
+
+    fn stop_listening(&mut self, now: Timestamp) {
+        if let Some(listening) = self.origin.listening.take() {
+            self.cancel(listening, now);
         }
     }
 
@@ -228,6 +250,7 @@ impl Client {
     /// Ends the session or the channel.
     pub(super) fn close_origin(&mut self, now: Timestamp) -> Option<CallId> {
         let route = self.origin.route(&self.endpoint);
+        self.stop_listening(now);
         match &mut self.origin.standing {
             Standing::Legacy(session) => {
                 session.take()?.id?;

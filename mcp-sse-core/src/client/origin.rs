@@ -4,6 +4,7 @@
 //! Rules: nothing here belongs to a single call, and nothing is sent from here; [`Origin::readiness`] says whether a
 //! request can go, and how. Handshakes are made in `opening`, the channel is read in `channel`.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use super::call::Kind;
@@ -23,7 +24,7 @@ pub(super) enum Standing {
     /// Sessions; `None` if one is to be opened first.
     Legacy(Option<Session>),
     /// The channel of 2024-11-05; `None` if one is to be opened first.
-    HttpSse(Option<Channel>),
+    HttpSse(Option<Box<Channel>>),
 }
 
 /// A session that was initialized.
@@ -119,6 +120,8 @@ pub(super) struct Origin {
     pub(super) tools: ToolHeaders,
     /// The call that reads the list of tools again, while one does (F4).
     pub(super) tool_list: Option<CallId>,
+    /// The call that reads the listening stream of a session, for requests that somebody handles (F12, F15).
+    pub(super) listening: Option<CallId>,
     /// Channels in a row that brought no message (H5).
     pub(super) barren_channels: u32,
     /// Before this moment no channel is opened anew.
@@ -146,6 +149,7 @@ impl Origin {
             initialize_result: None,
             tools: ToolHeaders::default(),
             tool_list: None,
+            listening: None,
             barren_channels: 0,
             channel_from: None,
         }
@@ -207,9 +211,9 @@ impl Origin {
     }
 
     /// The channel, once there is one.
-    pub(super) const fn channel_mut(&mut self) -> Option<&mut Channel> {
+    pub(super) fn channel_mut(&mut self) -> Option<&mut Channel> {
         match &mut self.standing {
-            Standing::HttpSse(channel) => channel.as_mut(),
+            Standing::HttpSse(channel) => channel.as_deref_mut(),
             _ => None,
         }
     }

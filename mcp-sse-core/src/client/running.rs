@@ -105,11 +105,16 @@ impl Client {
             }
             Readiness::At(at) => return self.park(id, Phase::Waiting(at)),
         };
+        if call.kind == Kind::Requests && route.era != Era::Legacy {
+            // The session that it belonged to is gone, and the server was found to be of another era.
+            let done = call.listening_ended(None);
+            return self.end(id, done, now);
+        }
         if call.kind == Kind::Listen && route.era == Era::HttpSse {
             // What the channel brings is told to whoever listens, for as long as there is one.
             return self.park(id, Phase::Awaiting);
         }
-        let is_legacy_listening = call.kind == Kind::Listen && route.era == Era::Legacy;
+        let is_legacy_listening = call.kind.listens() && route.era == Era::Legacy;
         call.is_resuming = call.cursor.is_some() && !is_legacy_listening && route.era == Era::Legacy;
         if call.kind.expects_answer() && !call.is_resuming && !is_legacy_listening {
             call.id = self.shared.next_id();
@@ -146,7 +151,7 @@ impl Client {
         let (carries, carried) = match (call.kind, &call.cursor) {
             (Kind::Channel, _) => (Carries::Channel, Carried::Stream { last_event_id: None }),
             (Kind::Deletion, _) => (Carries::Deletion, Carried::Deletion),
-            (Kind::Listen, cursor) if route.era == Era::Legacy => {
+            (kind, cursor) if kind.listens() && route.era == Era::Legacy => {
                 let last_event_id = cursor.as_ref().map(|cursor| cursor.last_event_id.as_str());
                 (Carries::Listening(cursor.clone()), Carried::Stream { last_event_id })
             }
@@ -460,7 +465,8 @@ impl Client {
     /// The list was read, or could not be: who waited for it goes on.
     fn on_tools_listed(&mut self, done: &Done, now: Timestamp) {
         self.origin.tool_list = None;
-        let is_read = matches!(done.outcome, Outcome::Settled(info) | Outcome::Salvaged { answer: info, .. } if !info.is_error);
+        let is_read =
+            matches!(done.outcome, Outcome::Settled(info) | Outcome::Salvaged { answer: info, .. } if !info.is_error);
         let listing = self.calls.iter().filter(|(_, call)| call.phase == Phase::Listing).map(|(id, _)| *id);
         for id in listing.collect::<Vec<_>>() {
             if is_read {

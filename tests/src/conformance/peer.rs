@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sse_core::client::{CallError, CallEvent, CallOptions, ClientConfig, ErrorReply, Reply};
-use mcp_sse_core::jsonrpc::Message;
 use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_core::jsonrpc::Message;
 use serde_json::Value;
 
 pub use self::tokio::TokioPeer;

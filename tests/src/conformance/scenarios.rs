@@ -115,21 +115,10 @@ impl<P: Peer> Scenario<P> {
     }
 
     /// A tool whose headers cannot be right must not be called: the library refuses to, and sends nothing.
+    /// The list is given without the tools that may not be used; one bad tool is no reason not to use the others.
     fn invalid_tool_headers(&self) -> Result<(), String> {
-        let tools = self.list_tools()?;
-        equal(&tools.len(), &12)?;
-        for tool in names(&tools) {
-            if tool == "valid_tool" {
-                self.tool("valid_tool", &json!({"region": "us-west1"}), "Tool call received")?;
-                continue;
-            }
-            match self.peer.call("tools/call", &json!({"name": tool, "arguments": {}})) {
-                Ok(_) => return Err(format!("{tool} was called")),
-                Err(error) if error.attempts() > 0 => return Err(format!("{tool} was tried: {error}")),
-                Err(_) => {}
-            }
-        }
-        Ok(())
+        equal(&names(&self.list_tools()?), &["valid_tool"])?;
+        self.tool("valid_tool", &json!({"region": "us-west1"}), "Tool call received")
     }
 
     fn schema_preservation(&self) -> Result<(), String> {

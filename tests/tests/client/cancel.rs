@@ -9,11 +9,8 @@ use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{Id, MessageKind};
 use mcp_sse_tests::loop_driver::{Fact, LoopDriver, Script, within};
 
-const LEGACY: [ProtocolVersion; 3] = [
-    ProtocolVersion::V2025_03_26,
-    ProtocolVersion::V2025_06_18,
-    ProtocolVersion::V2025_11_25,
-];
+const LEGACY: [ProtocolVersion; 3] =
+    [ProtocolVersion::V2025_03_26, ProtocolVersion::V2025_06_18, ProtocolVersion::V2025_11_25];
 
 fn modern() -> ClientConfig {
     ClientConfig::default()

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::{Protocol, 
+use mcp_sse_core::client::{
     Backoff, CallEvent, CallId, CallOptions, Client, ClientConfig, Done, Endpoint, ExchangeId, HttpRequest, Outcome,
-    ReissuePolicy, Step,
+    Protocol, ReissuePolicy, Step,
 };
 use mcp_sse_core::exchange::{BreakKind, Exchange, Exposure, FailureKind, Framing};
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};

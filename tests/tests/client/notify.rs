@@ -8,7 +8,10 @@ use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_tests::loop_driver::{Fact, LoopDriver, Script, within};
 
 fn run(version: ProtocolVersion, script: Script) -> (LoopDriver, Done) {
-    let config = ClientConfig::default().with_version(version).with_handshake(false).with_replay_safe_method("notifications/other");
+    let config = ClientConfig::default()
+        .with_version(version)
+        .with_handshake(false)
+        .with_replay_safe_method("notifications/other");
     let mut driver = LoopDriver::with_scripts(config, [script, Script::whole(202, "text/plain", "")]);
     // Everything that would allow a replacement, were it a request.
     let options = within(1000).with_reissue(ReissuePolicy::Always).with_replay_safe(true).with_max_reissues(5);

@@ -275,8 +275,10 @@ fn f1_each_attempts_notifications_are_told_with_their_attempt() {
 fn f1_only_the_modern_era_sends_again() {
     for version in [ProtocolVersion::V2025_03_26, ProtocolVersion::V2025_06_18, ProtocolVersion::V2025_11_25] {
         for lost in [Script::lost_sent(), Script::lost_headed(), Script::lost_streaming(), Script::partly_sent()] {
-            let mut driver =
-                LoopDriver::with_scripts(ClientConfig::default().with_version(version).with_handshake(false), [lost, Script::answered()]);
+            let mut driver = LoopDriver::with_scripts(
+                ClientConfig::default().with_version(version).with_handshake(false),
+                [lost, Script::answered()],
+            );
             let options = CallOptions::default().with_max_reissues(9).with_replay_safe(true);
             let call = driver.call("tools/list", None, options);
             driver.run();

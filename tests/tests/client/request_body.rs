@@ -8,11 +8,8 @@ use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{Completeness, Id, Message, MessageKind, check};
 use mcp_sse_tests::loop_driver::{ENDPOINT, LoopDriver, Script, first_body, within};
 
-const LEGACY: [ProtocolVersion; 3] = [
-    ProtocolVersion::V2025_03_26,
-    ProtocolVersion::V2025_06_18,
-    ProtocolVersion::V2025_11_25,
-];
+const LEGACY: [ProtocolVersion; 3] =
+    [ProtocolVersion::V2025_03_26, ProtocolVersion::V2025_06_18, ProtocolVersion::V2025_11_25];
 
 /// What the client below adds of its own.
 const OWN: &str = concat!(
@@ -210,7 +207,11 @@ fn every_body_is_one_message_of_its_kind() {
     let methods = ["tools/call", "ping", "a b", "say\t\"hi\"\\", "x"];
     for method in methods {
         for version in LEGACY.into_iter().chain([ProtocolVersion::LATEST]) {
-            let text = first_body(config().with_version(version).with_handshake(false), method, Some(r#"{"name":"a","_meta":{"b":1}}"#));
+            let text = first_body(
+                config().with_version(version).with_handshake(false),
+                method,
+                Some(r#"{"name":"a","_meta":{"b":1}}"#),
+            );
             let message = Message::from_text(text).expect("a message");
             assert_eq!((message.kind(), message.method()), (MessageKind::Request, Some(method)));
             assert_eq!(message.id(), Some(&Id::from(1)));

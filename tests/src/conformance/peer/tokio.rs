@@ -3,8 +3,8 @@
 use std::future::ready;
 use std::ops::ControlFlow;
 
-use mcp_sse_tokio::{CallError, CallEvent, CallOptions, Client, Reply, Update};
 use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_tokio::{CallError, CallEvent, CallOptions, Client, Reply, Update};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
