@@ -17,7 +17,7 @@ use super::outcome::{CallId, Done, Outcome, Step};
 use super::policy::CallOptions;
 use super::{Client, ExchangeId, versions};
 use crate::exchange::{Answer, Failure, FailureKind, HandshakeProblem};
-use crate::http::Era;
+use crate::http::{Era, ProtocolVersion};
 use crate::time::Timestamp;
 
 const INITIALIZED: &str = "notifications/initialized";
@@ -138,6 +138,7 @@ impl Client {
         let falls = matches!(self.origin.standing, Standing::Unknown) && matches!(status, 400 | 404 | 405);
         if falls {
             self.origin.standing = Standing::HttpSse(None);
+            self.origin.offer = ProtocolVersion::V2024_11_05;
         }
         falls
     }

@@ -96,8 +96,10 @@ impl Client {
         }
         let is_negotiation = call.outgoing.method == INITIALIZE;
         let kind = if is_negotiation { Kind::Initialize } else { call.kind };
+        // The end of a session names that session, also when another one has begun.
+        let of_old = call.route.clone().filter(|_| kind == Kind::Deletion);
         let route = match self.origin.readiness(kind, &self.endpoint, &self.config, now) {
-            Readiness::Ready(route) => route,
+            Readiness::Ready(route) => of_old.unwrap_or(route),
             Readiness::Blocked => return self.park(id, Phase::Blocked),
             Readiness::Begin(part) => {
                 self.park(id, Phase::Blocked);
