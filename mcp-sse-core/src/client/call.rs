@@ -17,7 +17,9 @@ use super::origin::Route;
 use super::outcome::{Done, Outcome};
 use super::policy::{CallOptions, ReissuePolicy};
 use super::subscription;
-use crate::exchange::{Answer, AnswerInfo, Cause, Cursor, Exchange, Exposure, Failure, FailureKind, Verdict};
+use crate::exchange::{
+    Answer, AnswerInfo, BreakKind, Cause, Cursor, Exchange, Exposure, Failure, FailureKind, Verdict,
+};
 use crate::http::{Era, ResponseHead};
 use crate::jsonrpc::Id;
 use crate::legacy::Resumption;
@@ -125,8 +127,8 @@ pub(super) struct Call {
     pub(super) has_changed_version: bool,
     pub(super) has_listed_tools: bool,
     pub(super) has_renewed_session: bool,
-    /// F4: the answer that stands if nothing better comes.
-    pub(super) first_refusal: Option<Box<Answer>>,
+    /// F4: the answer that stands if nothing better comes, and the attempt it came on.
+    pub(super) first_refusal: Option<(u32, Box<Answer>)>,
     /// Requests of the server's that the embedder is still to answer (F15).
     pub(super) asked: Vec<Id>,
     /// F10: whether the subscription was ever acknowledged.
@@ -277,7 +279,11 @@ impl Call {
         let lost = |cause| FailureKind::Lost { cause, replacement: None };
         if let Some(cause) = self.lost_channel {
             // Its request was closed because nobody can answer it any more (H5).
-            let kind = if failure.may_have_run() { lost(cause) } else { failure.kind };
+            let kind = match (failure.may_have_run(), cause) {
+                (true, _) => lost(cause),
+                (false, Cause::Broken(cause)) => FailureKind::Unsent { cause },
+                (false, _) => FailureKind::Unsent { cause: BreakKind::Closed },
+            };
             return Ok(Outcome::Failed(Failure::new(kind, failure.exposure)));
         }
         let is_listening = self.kind == Kind::Listen && self.era() == Some(Era::Legacy);

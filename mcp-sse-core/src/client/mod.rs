@@ -36,8 +36,8 @@ use call::{Call, Kind, Phase};
 pub use config::{BuildError, ClientConfig, ConfigError, Protocol};
 pub use connections::{ConnectionConfig, IdleConnections};
 pub use endpoint::{Endpoint, EndpointError};
-pub use http_request::{HttpRequest, RequestError};
 use http_request::Outgoing;
+pub use http_request::{HttpRequest, RequestError};
 use origin::Origin;
 pub use outcome::{CallEvent, CallId, Done, Outcome, Step};
 pub use policy::{Backoff, CallOptions, ReissuePolicy};
@@ -377,7 +377,8 @@ impl Client {
     fn due(&self, call: CallId) -> Option<Timestamp> {
         let call = self.calls.get(&call)?;
         match call.phase {
-            Phase::Waiting(at) => Some(at),
+            // A wait may be longer than the call has time.
+            Phase::Waiting(at) => Some(call.deadline.map_or(at, |deadline| at.min(deadline))),
             Phase::Blocked | Phase::Listing | Phase::Awaiting => call.deadline,
             Phase::Running => None,
         }

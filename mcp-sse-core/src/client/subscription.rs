@@ -10,8 +10,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::legacy::Reconnect;
 use crate::jsonrpc::{Id, Message, MessageKind, object_member, object_members, read_array, string};
+use crate::legacy::Reconnect;
 
 /// The request that opens a stream of notifications.
 pub const LISTEN: &str = "subscriptions/listen";
