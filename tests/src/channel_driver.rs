@@ -544,7 +544,6 @@ impl ChannelDriver {
     ///
     /// # Panics
     /// If it has not failed.
-    #[must_use]
     pub fn failure_of(&self, call: CallId) -> &Failure {
         match self.end_of(call).map(|(done, _)| &done.outcome) {
             Some(Outcome::Failed(failure)) => failure,
@@ -580,7 +579,6 @@ impl ChannelDriver {
     ///
     /// # Panics
     /// If it has none, or several.
-    #[must_use]
     pub fn answer_of(&self, call: CallId) -> &Answer {
         let answers: Vec<_> = self
             .events_of(call)

@@ -59,7 +59,6 @@ fn f6_a_refusal_leads_to_initialize_and_the_same_request() {
         Reply::error(400, -32000, "null"),
         Reply::error(400, -32601, "null"),
         Reply::error(404, -32001, "null"),
-        Reply::error(404, -32020, "null"),
         Reply::json(400, r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Missing session"}}"#),
         Reply::json(400, r#"{"error":"bad"}"#),
         Reply::head(400, &[("Content-Type", "text/plain")]).body("n").broken(),
