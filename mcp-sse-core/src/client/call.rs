@@ -364,10 +364,12 @@ impl Call {
         self.reached = self.reached.max(exposure);
     }
 
-    /// F7: whether the request may be sent again after a 404, which a gateway can send after the call ran.
+    /// F7: whether the request may be sent again after a 404, which a gateway can send after the call ran; and F5:
+    /// whether there was not enough of that already.
     pub(super) fn may_be_repeated(&self, config: &ClientConfig) -> bool {
         let method = self.outgoing.method.as_str();
         self.kind.expects_answer()
+            && self.attempts < MAX_REQUESTS.saturating_add(self.options.max_reissues)
             && (READS.contains(&method) || self.options.replay_safe || config.replay_safe_methods.contains(method))
     }
 
@@ -433,6 +435,9 @@ impl Call {
         Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run: self.earlier_may_have_run() }
     }
 }
+
+/// F5: how many requests a call sends at most, besides the replacements that its caller allows.
+const MAX_REQUESTS: u32 = 3;
 
 /// Requests that only read, and so do no harm when they are repeated.
 const READS: [&str; 8] = [
