@@ -168,7 +168,7 @@ impl Origin {
     /// Whether a message of this kind can go out now, and how.
     pub(super) fn readiness(&self, kind: Kind, stream: &Endpoint, config: &ClientConfig, now: Timestamp) -> Readiness {
         if !kind.waits_for_the_handshake() {
-            return Readiness::Ready(self.route(stream));
+            return Readiness::Ready(self.route(kind, stream));
         }
         if self.opening.is_some() {
             return Readiness::Blocked;
@@ -181,19 +181,22 @@ impl Origin {
                 Some(from) if now < from => Readiness::At(from),
                 _ => Readiness::Begin(Part::Channel),
             },
-            _ => Readiness::Ready(self.route(stream)),
+            _ => Readiness::Ready(self.route(kind, stream)),
         }
     }
 
-    /// How a message goes out, by what is known now.
-    pub(super) fn route(&self, stream: &Endpoint) -> Route {
+    /// How a message of this kind goes out, by what is known now.
+    pub(super) fn route(&self, kind: Kind, stream: &Endpoint) -> Route {
         let generation = self.generation;
-        let (endpoint, version, era, session_id) = match &self.standing {
-            Standing::Unknown => (stream, ProtocolVersion::LATEST, Era::Modern, None),
-            Standing::Modern(version) => (stream, *version, Era::Modern, None),
-            Standing::Legacy(None) => (stream, self.offer, Era::Legacy, None),
-            Standing::Legacy(Some(session)) => (stream, session.version, Era::Legacy, session.id.clone()),
-            Standing::HttpSse(channel) => {
+        let (endpoint, version, era, session_id) = match (&self.standing, kind) {
+            // The lower rungs of the ladder belong to their era, also while nothing is known yet (F6).
+            (_, Kind::Channel) => (stream, self.offer, Era::HttpSse, None),
+            (Standing::Unknown, Kind::Initialize) => (stream, self.offer, Era::Legacy, None),
+            (Standing::Unknown, _) => (stream, ProtocolVersion::LATEST, Era::Modern, None),
+            (Standing::Modern(version), _) => (stream, *version, Era::Modern, None),
+            (Standing::Legacy(None), _) => (stream, self.offer, Era::Legacy, None),
+            (Standing::Legacy(Some(session)), _) => (stream, session.version, Era::Legacy, session.id.clone()),
+            (Standing::HttpSse(channel), _) => {
                 let endpoint = channel.as_ref().map(|channel| &channel.endpoint);
                 (endpoint.unwrap_or(stream), self.offer, Era::HttpSse, None)
             }
