@@ -128,7 +128,8 @@ fn f10_a_lost_subscription_is_opened_again() {
         assert_eq!(ids.len(), 13, "each under an id of its own");
         assert_eq!(acknowledgments(&driver, call), [(1, true), (13, true)]);
         assert_eq!(driver.notifications_of(call).len(), 2);
-        let told = driver.events_of(call).into_iter().filter(|event| matches!(event, CallEvent::Reissue { .. })).count();
+        let told =
+            driver.events_of(call).into_iter().filter(|event| matches!(event, CallEvent::Reissue { .. })).count();
         assert_eq!(told, 12);
     }
 }
@@ -137,7 +138,8 @@ fn f10_a_lost_subscription_is_opened_again() {
 #[test]
 fn f10_an_acknowledgment_resets_the_waits() {
     for manner in MANNERS {
-        let mut driver = driver(manner, |_, number| if number % 3 == 2 { acknowledged().broken() } else { Reply::stream().end() });
+        let mut driver =
+            driver(manner, |_, number| if number % 3 == 2 { acknowledged().broken() } else { Reply::stream().end() });
         let call = driver.listen(FILTER);
         driver.run_until(60_000);
         assert!(driver.end_of(call).is_none());

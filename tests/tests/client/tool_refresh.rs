@@ -198,11 +198,13 @@ fn f4_other_methods_are_answered() {
 #[test]
 fn f4_invalid_tools_are_dropped_and_the_others_untouched() {
     let odd = r#"{ "name" : "odd\u0041","inputSchema":{"type":"object"}, "x":1.50e+3 ,"é":"\/"}"#;
-    let bad = r#"{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}}"#;
+    let bad =
+        r#"{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}}"#;
     let worse = r#"{"name":"worse","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"no token"}}}}"#;
     for manner in MANNERS {
         let list = format!("{odd},{bad},{TOOL},{worse}");
-        let result = format!(r#"{{"resultType":"complete", "tools":[{list}],"_meta":{{"z": [ 1 ]}},"nextCursor":"n"}}"#);
+        let result =
+            format!(r#"{{"resultType":"complete", "tools":[{list}],"_meta":{{"z": [ 1 ]}},"nextCursor":"n"}}"#);
         let mut driver = driver(manner, move |_, _| Reply::result(&result));
         let call = driver.call("tools/list", None, CallOptions::default());
         driver.run();
@@ -229,7 +231,8 @@ fn f4_invalid_tools_are_dropped_and_the_others_untouched() {
 #[test]
 fn f4_a_valid_list_is_untouched() {
     for manner in MANNERS {
-        let body = format!(r#"{{ "result" : {{"tools":[ {TOOL} ],"resultType":"complete"}}, "id":1,"jsonrpc":"2.0" }}"#);
+        let body =
+            format!(r#"{{ "result" : {{"tools":[ {TOOL} ],"resultType":"complete"}}, "id":1,"jsonrpc":"2.0" }}"#);
         let expected = body.clone();
         let mut driver = driver(manner, move |_, _| Reply::json(200, &body));
         let call = driver.call("tools/list", None, CallOptions::default());

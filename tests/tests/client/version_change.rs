@@ -205,7 +205,8 @@ fn f5_no_server_gets_more_than_four_requests_of_a_call() {
     ];
     let mut reached = 0;
     for sequence in 0..replies.len().pow(4) {
-        let pick = |place: usize| replies[sequence / replies.len().pow(u32::try_from(place).unwrap()) % replies.len()].clone();
+        let pick =
+            |place: usize| replies[sequence / replies.len().pow(u32::try_from(place).unwrap()) % replies.len()].clone();
         let picks = [pick(0), pick(1), pick(2), pick(3)];
         let mut own = 0;
         let server = move |sent: &Sent, _| match &*sent.what() {
