@@ -165,7 +165,7 @@ impl Client {
             Ok(endpoint) => {
                 let head = head.unwrap_or_else(|| crate::http::ResponseHead::new(200));
                 let channel = super::origin::Channel { call: id, endpoint, head, has_spoken: false };
-                self.origin.standing = Standing::HttpSse(Some(channel));
+                self.origin.standing = Standing::HttpSse(Some(Box::new(channel)));
                 // H5: it is there; only its loss ends it.
                 if let Some(call) = self.calls.get_mut(&id) {
                     call.deadline = None;

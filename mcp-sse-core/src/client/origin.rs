@@ -4,6 +4,7 @@
 //! Rules: nothing here belongs to a single call, and nothing is sent from here; [`Origin::readiness`] says whether a
 //! request can go, and how. Handshakes are made in `opening`, the channel is read in `channel`.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use super::call::Kind;
@@ -23,7 +24,7 @@ pub(super) enum Standing {
     /// Sessions; `None` if one is to be opened first.
     Legacy(Option<Session>),
     /// The channel of 2024-11-05; `None` if one is to be opened first.
-    HttpSse(Option<Channel>),
+    HttpSse(Option<Box<Channel>>),
 }
 
 /// A session that was initialized.
@@ -221,9 +222,9 @@ impl Origin {
     }
 
     /// The channel, once there is one.
-    pub(super) const fn channel_mut(&mut self) -> Option<&mut Channel> {
+    pub(super) fn channel_mut(&mut self) -> Option<&mut Channel> {
         match &mut self.standing {
-            Standing::HttpSse(channel) => channel.as_mut(),
+            Standing::HttpSse(channel) => channel.as_deref_mut(),
             _ => None,
         }
     }
