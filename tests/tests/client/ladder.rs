@@ -279,10 +279,12 @@ fn f6_the_last_rung_is_the_channel() {
     }
 }
 
+type IsExpected = fn(&FailureKind) -> bool;
+
 /// F6: other failures of `initialize` are the reason that the call fails with; it is not sent again.
 #[test]
 fn f6_other_failures_of_initialize_are_the_reason() {
-    let failures: [(Reply, fn(&FailureKind) -> bool); 9] = [
+    let failures: [(Reply, IsExpected); 9] = [
         (Reply::status(401), |kind| matches!(kind, FailureKind::Status(failure) if failure.is_unauthorized())),
         (Reply::status(403), |kind| matches!(kind, FailureKind::Status(failure) if failure.is_forbidden())),
         (Reply::status(406), |kind| matches!(kind, FailureKind::Status(failure) if failure.status() == 406)),
