@@ -3,6 +3,7 @@
 pub mod bare_loop;
 pub mod blocking;
 pub mod call_program;
+pub mod channel_driver;
 pub mod chunking;
 pub mod conformance;
 pub mod fuzz;

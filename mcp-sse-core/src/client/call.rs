@@ -17,7 +17,9 @@ use super::origin::Route;
 use super::outcome::{Done, Outcome};
 use super::policy::{CallOptions, ReissuePolicy};
 use super::subscription;
-use crate::exchange::{Answer, AnswerInfo, Cause, Cursor, Exchange, Exposure, Failure, FailureKind, Verdict};
+use crate::exchange::{
+    Answer, AnswerInfo, BreakKind, Cause, Cursor, Exchange, Exposure, Failure, FailureKind, Verdict,
+};
 use crate::http::{Era, ResponseHead};
 use crate::jsonrpc::Id;
 use crate::legacy::Resumption;
@@ -132,8 +134,8 @@ pub(super) struct Call {
     pub(super) has_changed_version: bool,
     pub(super) has_listed_tools: bool,
     pub(super) has_renewed_session: bool,
-    /// F4: the answer that stands if nothing better comes.
-    pub(super) first_refusal: Option<Box<Answer>>,
+    /// F4: the answer that stands if nothing better comes, and the attempt it came on.
+    pub(super) first_refusal: Option<(u32, Box<Answer>)>,
     /// Requests of the server's that the embedder is still to answer (F15).
     pub(super) asked: Vec<Id>,
     /// F10: whether the subscription was ever acknowledged.
@@ -284,7 +286,11 @@ impl Call {
         let lost = |cause| FailureKind::Lost { cause, replacement: None };
         if let Some(cause) = self.lost_channel {
             // Its request was closed because nobody can answer it any more (H5).
-            let kind = if failure.may_have_run() { lost(cause) } else { failure.kind };
+            let kind = match (failure.may_have_run(), cause) {
+                (true, _) => lost(cause),
+                (false, Cause::Broken(cause)) => FailureKind::Unsent { cause },
+                (false, _) => FailureKind::Unsent { cause: BreakKind::Closed },
+            };
             return Ok(Outcome::Failed(Failure::new(kind, failure.exposure)));
         }
         let is_listening = self.kind.listens() && self.era() == Some(Era::Legacy);
@@ -365,10 +371,12 @@ impl Call {
         self.reached = self.reached.max(exposure);
     }
 
-    /// F7: whether the request may be sent again after a 404, which a gateway can send after the call ran.
+    /// F7: whether the request may be sent again after a 404, which a gateway can send after the call ran; and F5:
+    /// whether there was not enough of that already.
     pub(super) fn may_be_repeated(&self, config: &ClientConfig) -> bool {
         let method = self.outgoing.method.as_str();
         self.kind.expects_answer()
+            && self.attempts < MAX_REQUESTS.saturating_add(self.options.max_reissues)
             && (READS.contains(&method) || self.options.replay_safe || config.replay_safe_methods.contains(method))
     }
 
@@ -434,6 +442,9 @@ impl Call {
         Done { outcome, attempts: self.attempts, exposure, earlier_may_have_run: self.earlier_may_have_run() }
     }
 }
+
+/// F5: how many requests a call sends at most, besides the replacements that its caller allows.
+const MAX_REQUESTS: u32 = 3;
 
 /// Requests that only read, and so do no harm when they are repeated.
 const READS: [&str; 8] = [

@@ -117,14 +117,16 @@ impl Client {
             self.origin.standing = Standing::HttpSse(None);
         }
         if is_ours || is_opening {
-            self.lose_waiters(cause, now);
+            self.lose_waiters(cause, false, now);
             if self.origin.opening.is_some() {
                 self.fail_opening(&kind, now);
             }
         }
     }
 
-    fn lose_waiters(&mut self, cause: Cause, now: Timestamp) {
+    /// Whoever waits for the channel has lost what it waits for. `is_closed`: by our own will, so that nobody opens
+    /// another for the sake of listening.
+    pub(super) fn lose_waiters(&mut self, cause: Cause, is_closed: bool, now: Timestamp) {
         let waiters = self.calls.iter().filter(|(_, call)| {
             call.era() == Some(Era::HttpSse) && call.kind.expects_answer() && call.kind != Kind::Listen
         });
@@ -151,7 +153,7 @@ impl Client {
         let listening =
             self.calls.iter().filter(|(_, call)| call.kind == Kind::Listen && call.phase == Phase::Awaiting);
         for id in listening.map(|(id, _)| *id).collect::<Vec<_>>() {
-            if self.origin.barren_channels >= self.config.max_barren_openings {
+            if is_closed || self.origin.barren_channels >= self.config.max_barren_openings {
                 if let Some(call) = self.calls.get(&id) {
                     let done = call.give_up(FailureKind::Lost { cause, replacement: None });
                     self.end(id, done, now);

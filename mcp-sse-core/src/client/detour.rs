@@ -48,7 +48,7 @@ pub(super) fn of_answer(call: &Call, answer: &Answer, origin: &Origin, protocol:
         let chosen = versions::choose(&ours(protocol), &theirs.supported).filter(|_| !call.has_changed_version);
         return Some(chosen.map_or(Detour::NoVersion { theirs: theirs.supported }, Detour::Version));
     }
-    if error.code == HEADER_MISMATCH {
+    if is_header_mismatch(answer) {
         let may_list = call.kind == Kind::Request && call.outgoing.method == TOOLS_CALL && !call.has_listed_tools;
         return may_list.then(|| Detour::Tools(Box::new(answer.clone())));
     }
@@ -56,6 +56,11 @@ pub(super) fn of_answer(call: &Call, answer: &Answer, origin: &Origin, protocol:
         return None;
     }
     of_status(call, status, origin)
+}
+
+/// F4: whether the server found that headers and body do not match.
+pub(super) fn is_header_mismatch(answer: &Answer) -> bool {
+    answer.message.error().is_some_and(|error| error.code == HEADER_MISMATCH)
 }
 
 /// What a failure of `call` leads to.

@@ -378,7 +378,8 @@ impl Client {
     fn due(&self, call: CallId) -> Option<Timestamp> {
         let call = self.calls.get(&call)?;
         match call.phase {
-            Phase::Waiting(at) => Some(at),
+            // A wait may be longer than the call has time.
+            Phase::Waiting(at) => Some(call.deadline.map_or(at, |deadline| at.min(deadline))),
             Phase::Blocked | Phase::Listing | Phase::Awaiting => call.deadline,
             Phase::Running => None,
         }

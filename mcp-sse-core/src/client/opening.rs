@@ -16,7 +16,7 @@ use super::origin::{Opening, Origin, Part, Session, Standing};
 use super::outcome::{CallId, Done, Outcome, Step};
 use super::policy::CallOptions;
 use super::{Client, ExchangeId, versions};
-use crate::exchange::{Answer, Failure, FailureKind, HandshakeProblem};
+use crate::exchange::{Answer, BreakKind, Cause, Failure, FailureKind, HandshakeProblem};
 use crate::http::{Era, ProtocolVersion};
 use crate::time::Timestamp;
 
@@ -56,9 +56,9 @@ impl Client {
     }
 
     /// F6: the next rung of the ladder after a modern request was refused.
-    pub(super) fn climb(&mut self, owner: CallId, now: Timestamp) {
+    pub(super) fn climb(&mut self, part: Part, owner: CallId, now: Timestamp) {
         let is_probe = self.calls.get(&owner).is_some_and(|call| call.kind == Kind::Probe);
-        self.begin_part(Part::Initialize, owner, now);
+        self.begin_part(part, owner, now);
         if is_probe {
             // Its answer was what it was for.
             if let Some(call) = self.calls.get(&owner) {
@@ -71,6 +71,10 @@ impl Client {
     /// The answer to `initialize`, from the response to it or from the channel.
     pub(super) fn on_initialize_answer(&mut self, id: CallId, answer: &Answer, now: Timestamp) {
         if self.origin.opening != Some(Opening { part: Part::Initialize, call: id }) {
+            return;
+        }
+        if matches!(self.origin.standing, Standing::Modern(_)) {
+            // Another request has found out more meanwhile; seen when it ends.
             return;
         }
         let Some(result) = answer.message.result() else {
@@ -104,16 +108,19 @@ impl Client {
             return;
         };
         match (opening.part, &done.outcome) {
+            // What another request has found out meanwhile holds, whatever this one came to.
+            (Part::Probe | Part::Initialize, _) if matches!(self.origin.standing, Standing::Modern(_)) => {
+                self.opened(now);
+            }
+            (Part::Probe, _) if !matches!(self.origin.standing, Standing::Unknown) => self.opened(now),
             // The server was told; what it says of that is no reason to stop, for the next request will show.
             (Part::Initialized, _) => {
                 self.listen_for_requests(id, now);
                 self.opened(now);
             }
             (Part::Probe, Outcome::Settled(_) | Outcome::Salvaged { .. }) => {
-                if matches!(self.origin.standing, Standing::Unknown) {
-                    // Only an error under 2xx comes here: it knows no such method, so it is of an earlier era.
-                    self.origin.standing = Standing::Legacy(None);
-                }
+                // Only an error under 2xx comes here: it knows no such method, so it is of an earlier era.
+                self.origin.standing = Standing::Legacy(None);
                 self.opened(now);
             }
             (Part::Initialize, Outcome::Settled(info) | Outcome::Salvaged { answer: info, .. }) => {
@@ -134,13 +141,8 @@ impl Client {
     }
 
     /// F6: these show a server of 2024-11-05, if it is to be found out what it is.
-    fn falls_back(&mut self, status: u16) -> bool {
-        let falls = matches!(self.origin.standing, Standing::Unknown) && matches!(status, 400 | 404 | 405);
-        if falls {
-            self.origin.standing = Standing::HttpSse(None);
-            self.origin.offer = ProtocolVersion::V2024_11_05;
-        }
-        falls
+    const fn falls_back(&self, status: u16) -> bool {
+        matches!(self.origin.standing, Standing::Unknown) && matches!(status, 400 | 404 | 405)
     }
 
     /// H1: the first event of the channel says where to post.
@@ -167,6 +169,8 @@ impl Client {
                 let head = head.unwrap_or_else(|| crate::http::ResponseHead::new(200));
                 let channel = super::origin::Channel { call: id, endpoint, head, has_spoken: false };
                 self.origin.standing = Standing::HttpSse(Some(Box::new(channel)));
+                // Where the channel is what is left, nothing newer is offered.
+                self.origin.offer = ProtocolVersion::V2024_11_05;
                 // H5: it is there; only its loss ends it.
                 if let Some(call) = self.calls.get_mut(&id) {
                     call.deadline = None;
@@ -250,7 +254,7 @@ impl Client {
 
     /// Ends the session or the channel.
     pub(super) fn close_origin(&mut self, now: Timestamp) -> Option<CallId> {
-        let route = self.origin.route(&self.endpoint);
+        let route = self.origin.route(Kind::Deletion, &self.endpoint);
         self.stop_listening(now);
         match &mut self.origin.standing {
             Standing::Legacy(session) => {
@@ -263,11 +267,26 @@ impl Client {
                 Some(deletion)
             }
             Standing::HttpSse(channel) => {
-                let channel = channel.take()?;
-                self.cancel(channel.call, now);
+                if let Some(channel) = channel.take() {
+                    self.cancel(channel.call, now);
+                    self.lose_waiters(Cause::Broken(BreakKind::Closed), true, now);
+                }
+                self.abandon_channel_opening(now);
                 None
             }
-            _ => None,
+            _ => {
+                self.abandon_channel_opening(now);
+                None
+            }
         }
+    }
+
+    /// A channel that is wanted no more before it is there; the next one need not wait for that (H5).
+    fn abandon_channel_opening(&mut self, now: Timestamp) {
+        if let Some(opening) = self.origin.opening.filter(|opening| opening.part == Part::Channel) {
+            self.cancel(opening.call, now);
+        }
+        self.origin.barren_channels = 0;
+        self.origin.channel_from = None;
     }
 }

@@ -165,15 +165,26 @@ impl Origin {
         }
     }
 
-    /// Whether a message of this kind can go out now, and how.
-    pub(super) fn readiness(&self, kind: Kind, stream: &Endpoint, config: &ClientConfig, now: Timestamp) -> Readiness {
+    /// Whether a message of this kind can go out now, and how. `negotiates`: it is an `initialize` of the caller's.
+    pub(super) fn readiness(
+        &self,
+        kind: Kind,
+        negotiates: bool,
+        stream: &Endpoint,
+        config: &ClientConfig,
+        now: Timestamp,
+    ) -> Readiness {
         if !kind.waits_for_the_handshake() {
-            return Readiness::Ready(self.route(stream));
+            return Readiness::Ready(self.route(kind, stream));
         }
         if self.opening.is_some() {
             return Readiness::Blocked;
         }
         match &self.standing {
+            // Who makes the handshake by itself needs no other, but for the channel to make it on.
+            Standing::Unknown | Standing::Legacy(None) if negotiates => {
+                Readiness::Ready(self.route(Kind::Initialize, stream))
+            }
             // A notification is never sent again, so it cannot be the one that finds out.
             Standing::Unknown if config.probe || kind == Kind::Notification => Readiness::Begin(Part::Probe),
             Standing::Legacy(None) if config.handshake => Readiness::Begin(Part::Initialize),
@@ -181,19 +192,22 @@ impl Origin {
                 Some(from) if now < from => Readiness::At(from),
                 _ => Readiness::Begin(Part::Channel),
             },
-            _ => Readiness::Ready(self.route(stream)),
+            _ => Readiness::Ready(self.route(kind, stream)),
         }
     }
 
-    /// How a message goes out, by what is known now.
-    pub(super) fn route(&self, stream: &Endpoint) -> Route {
+    /// How a message of this kind goes out, by what is known now.
+    pub(super) fn route(&self, kind: Kind, stream: &Endpoint) -> Route {
         let generation = self.generation;
-        let (endpoint, version, era, session_id) = match &self.standing {
-            Standing::Unknown => (stream, ProtocolVersion::LATEST, Era::Modern, None),
-            Standing::Modern(version) => (stream, *version, Era::Modern, None),
-            Standing::Legacy(None) => (stream, self.offer, Era::Legacy, None),
-            Standing::Legacy(Some(session)) => (stream, session.version, Era::Legacy, session.id.clone()),
-            Standing::HttpSse(channel) => {
+        let (endpoint, version, era, session_id) = match (&self.standing, kind) {
+            // The lower rungs of the ladder belong to their era, also while nothing is known yet (F6).
+            (_, Kind::Channel) => (stream, self.offer, Era::HttpSse, None),
+            (Standing::Unknown, Kind::Initialize) => (stream, self.offer, Era::Legacy, None),
+            (Standing::Unknown, _) => (stream, ProtocolVersion::LATEST, Era::Modern, None),
+            (Standing::Modern(version), _) => (stream, *version, Era::Modern, None),
+            (Standing::Legacy(None), _) => (stream, self.offer, Era::Legacy, None),
+            (Standing::Legacy(Some(session)), _) => (stream, session.version, Era::Legacy, session.id.clone()),
+            (Standing::HttpSse(channel), _) => {
                 let endpoint = channel.as_ref().map(|channel| &channel.endpoint);
                 (endpoint.unwrap_or(stream), self.offer, Era::HttpSse, None)
             }

@@ -11,7 +11,7 @@ use super::call::{Call, Kind, Next, Phase};
 use super::detour::{self, Detour};
 use super::endpoint::Endpoint;
 use super::http_request::{Carried, INITIALIZE};
-use super::origin::{Readiness, Standing};
+use super::origin::{self, Readiness, Standing};
 use super::outcome::{CallEvent, CallId, Done, Outcome, Step};
 use super::policy::CallOptions;
 use super::subscription::{self, Honoured, Part};
@@ -90,16 +90,22 @@ impl Client {
             return;
         };
         if call.deadline.is_some_and(|deadline| now >= deadline) {
+            if call.phase == Phase::Listing {
+                return self.let_first_refusal_stand(id, now);
+            }
             let done = call.give_up(FailureKind::Timeout { limit: TimeLimit::Deadline });
             self.end(id, done, now);
             return;
         }
         let is_negotiation = call.outgoing.method == INITIALIZE;
-        let kind = if is_negotiation { Kind::Initialize } else { call.kind };
-        // The end of a session names that session, also when another one has begun.
-        let of_old = call.route.clone().filter(|_| kind == Kind::Deletion);
-        let route = match self.origin.readiness(kind, &self.endpoint, &self.config, now) {
-            Readiness::Ready(route) => of_old.unwrap_or(route),
+        // What ends something goes where that was begun, whatever has come after it.
+        let given = call.route.take().filter(|_| matches!(call.kind, Kind::Deletion | Kind::Notification));
+        let readiness = given.map_or_else(
+            || self.origin.readiness(call.kind, is_negotiation, &self.endpoint, &self.config, now),
+            Readiness::Ready,
+        );
+        let route = match readiness {
+            Readiness::Ready(route) => route,
             Readiness::Blocked => return self.park(id, Phase::Blocked),
             Readiness::Begin(part) => {
                 self.park(id, Phase::Blocked);
@@ -114,6 +120,8 @@ impl Client {
         }
         if call.kind == Kind::Listen && route.era == Era::HttpSse {
             // What the channel brings is told to whoever listens, for as long as there is one.
+            call.route = Some(route);
+            call.id = None;
             return self.park(id, Phase::Awaiting);
         }
         let is_legacy_listening = call.kind.listens() && route.era == Era::Legacy;
@@ -285,6 +293,11 @@ impl Client {
             Kind::Probe | Kind::Request | Kind::Listen | Kind::ToolList => {}
             _ => return,
         }
+        // A detour that follows may only narrow down what it shows.
+        self.learn(id, &answer);
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
         if let Some(detour) = detour::of_answer(call, &answer, &self.origin, self.config.protocol) {
             call.detour = Some(detour);
             if let Some(exchange) = self.exchanges.get_mut(&exchange).and_then(|running| running.exchange.as_mut()) {
@@ -293,10 +306,11 @@ impl Client {
             }
             return;
         }
-        self.learn(id, &answer);
-        let Some(call) = self.calls.get_mut(&id) else {
-            return;
-        };
+        if let Some((first_attempt, first)) = call.first_refusal.take().filter(|_| detour::is_header_mismatch(&answer))
+        {
+            call.answered = Some(first.info);
+            return self.hand_out(id, first_attempt, first);
+        }
         let is_modern = call.era() == Some(Era::Modern);
         if is_modern && call.outgoing.method == TOOLS_LIST && matches!(call.kind, Kind::Request | Kind::ToolList) {
             let is_first_page = !call.outgoing.has_cursor();
@@ -400,18 +414,23 @@ impl Client {
         match detour {
             Detour::Ladder => {
                 if is_probe {
-                    return self.climb(id, now);
+                    return self.climb(origin::Part::Initialize, id, now);
                 }
                 self.park(id, Phase::Waiting(now));
                 if matches!(self.origin.standing, Standing::Unknown) && self.origin.opening.is_none() {
                     self.park(id, Phase::Blocked);
-                    self.climb(id, now);
+                    self.climb(origin::Part::Initialize, id, now);
                 }
             }
             Detour::Version(version) => {
                 call.has_changed_version = true;
                 self.set_version(version);
-                self.park(id, Phase::Waiting(now));
+                match version.era() {
+                    // It has found out what it was for.
+                    Era::Legacy if is_probe => self.climb(origin::Part::Initialize, id, now),
+                    Era::HttpSse if is_probe => self.climb(origin::Part::Channel, id, now),
+                    _ => self.park(id, Phase::Waiting(now)),
+                }
             }
             Detour::NoVersion { theirs } => {
                 let ours = detour::ours(self.config.protocol);
@@ -420,7 +439,7 @@ impl Client {
             }
             Detour::Tools(answer) => {
                 call.has_listed_tools = true;
-                call.first_refusal = Some(answer);
+                call.first_refusal = Some((call.attempts, answer));
                 self.park(id, Phase::Listing);
                 self.list_tools(id, now);
             }
@@ -440,6 +459,10 @@ impl Client {
 
     /// F3: the server has this revision; it may be of another era.
     fn set_version(&mut self, version: ProtocolVersion) {
+        if !matches!(self.origin.standing, Standing::Unknown | Standing::Modern(_)) {
+            // Another request was told the same before, and a session may be there.
+            return;
+        }
         self.origin.standing = match version.era() {
             Era::Modern => Standing::Modern(version),
             Era::Legacy => Standing::Legacy(None),
@@ -458,9 +481,13 @@ impl Client {
         let left = self.calls.get(&owner).and_then(|call| Some(call.deadline?.saturating_duration_since(now)));
         let timeout = left.map_or(self.config.handshake_timeout, |left| left.min(self.config.handshake_timeout));
         let options = CallOptions::default().with_timeout(timeout);
-        if let Ok(list) = self.begin(Kind::ToolList, TOOLS_LIST, None, options, now) {
-            self.origin.tool_list = Some(list);
-            self.push(owner, Step::Background(owner, list));
+        match self.begin(Kind::ToolList, TOOLS_LIST, None, options, now) {
+            Ok(list) => {
+                self.origin.tool_list = Some(list);
+                self.push(owner, Step::Background(owner, list));
+            }
+            // No id is left.
+            Err(_) => self.let_first_refusal_stand(owner, now),
         }
     }
 
@@ -484,8 +511,7 @@ impl Client {
         let Some(call) = self.calls.get_mut(&id) else {
             return;
         };
-        let attempt = call.attempts;
-        if let Some(answer) = call.first_refusal.take() {
+        if let Some((attempt, answer)) = call.first_refusal.take() {
             let done = call.settled(answer.info);
             self.hand_out(id, attempt, answer);
             self.end(id, done, now);
@@ -504,10 +530,11 @@ impl Client {
             _ => {}
         }
         self.waiting.remove(&id);
-        if let Some(call) = self.calls.remove(&id) {
-            if let Some(cancel) = self.cancel_notification(&call, &done, now) {
-                self.push(id, Step::Background(id, cancel));
-            }
+        let Some(call) = self.calls.remove(&id) else {
+            return;
+        };
+        if let Some(cancel) = self.cancel_notification(&call, &done, now) {
+            self.push(id, Step::Background(id, cancel));
         }
         self.push(id, Step::Done(id, done));
     }
@@ -543,7 +570,11 @@ impl Client {
         }
         let params = format!(r#"{{"requestId":{},"reason":"{reason}"}}"#, id.to_json());
         let options = CallOptions::default().with_timeout(self.config.cancel_timeout);
-        self.notify("notifications/cancelled", Some(&params), options, now).ok()
+        let cancel = self.notify("notifications/cancelled", Some(&params), options, now).ok()?;
+        if let Some(cancel) = self.calls.get_mut(&cancel) {
+            cancel.route.clone_from(&call.route);
+        }
+        Some(cancel)
     }
 }
 

@@ -1,11 +1,14 @@
 //! The client in the core, without sockets: one file per behaviour (rows F), and the bytes of its requests.
 
 mod cancel;
+mod channel;
 mod drain;
 mod endpoint;
 mod fuzz_tools;
+mod handshake_faults;
 mod ids;
 mod interleaving;
+mod ladder;
 mod lost;
 mod notify;
 mod policy;
@@ -17,5 +20,8 @@ mod request_body;
 mod request_errors;
 mod request_headers;
 mod subscription;
+mod subscriptions;
 mod tool_headers;
+mod tool_refresh;
+mod version_change;
 mod versions;
