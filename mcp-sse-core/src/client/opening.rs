@@ -173,6 +173,8 @@ impl Client {
                     self.origin.offer = ProtocolVersion::V2024_11_05;
                 }
                 self.origin.standing = Standing::HttpSse(Some(Box::new(channel)));
+                // Where the channel is what is left, nothing newer is offered.
+                self.origin.offer = ProtocolVersion::V2024_11_05;
                 // H5: it is there; only its loss ends it.
                 if let Some(call) = self.calls.get_mut(&id) {
                     call.deadline = None;

@@ -165,8 +165,15 @@ impl Origin {
         }
     }
 
-    /// Whether a message of this kind can go out now, and how.
-    pub(super) fn readiness(&self, kind: Kind, stream: &Endpoint, config: &ClientConfig, now: Timestamp) -> Readiness {
+    /// Whether a message of this kind can go out now, and how. `negotiates`: it is an `initialize` of the caller's.
+    pub(super) fn readiness(
+        &self,
+        kind: Kind,
+        negotiates: bool,
+        stream: &Endpoint,
+        config: &ClientConfig,
+        now: Timestamp,
+    ) -> Readiness {
         if !kind.waits_for_the_handshake() {
             return Readiness::Ready(self.route(kind, stream));
         }
@@ -174,6 +181,10 @@ impl Origin {
             return Readiness::Blocked;
         }
         match &self.standing {
+            // Who makes the handshake by itself needs no other, but for the channel to make it on.
+            Standing::Unknown | Standing::Legacy(None) if negotiates => {
+                Readiness::Ready(self.route(Kind::Initialize, stream))
+            }
             // A notification is never sent again, so it cannot be the one that finds out.
             Standing::Unknown if config.probe || kind == Kind::Notification => Readiness::Begin(Part::Probe),
             Standing::Legacy(None) if config.handshake => Readiness::Begin(Part::Initialize),

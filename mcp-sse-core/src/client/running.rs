@@ -98,11 +98,12 @@ impl Client {
             return;
         }
         let is_negotiation = call.outgoing.method == INITIALIZE;
-        let kind = if is_negotiation { Kind::Initialize } else { call.kind };
         // What ends something goes where that was begun, whatever has come after it.
-        let given = call.route.take().filter(|_| matches!(kind, Kind::Deletion | Kind::Notification));
-        let readiness =
-            given.map_or_else(|| self.origin.readiness(kind, &self.endpoint, &self.config, now), Readiness::Ready);
+        let given = call.route.take().filter(|_| matches!(call.kind, Kind::Deletion | Kind::Notification));
+        let readiness = given.map_or_else(
+            || self.origin.readiness(call.kind, is_negotiation, &self.endpoint, &self.config, now),
+            Readiness::Ready,
+        );
         let route = match readiness {
             Readiness::Ready(route) => route,
             Readiness::Blocked => return self.park(id, Phase::Blocked),

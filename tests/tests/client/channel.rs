@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sse_core::client::{CallEvent, CallId, CallOptions, ClientConfig, Outcome};
+use mcp_sse_core::client::{CallEvent, CallId, CallOptions, ClientConfig, Outcome, Protocol};
 use mcp_sse_core::exchange::{FailureKind, HandshakeProblem, IdMatch};
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::Id;
@@ -467,6 +467,55 @@ fn h5_listening_goes_on_with_the_next_channel() {
         driver.run();
         assert!(driver.end_of(listening).is_some(), "it cannot be opened any more");
         driver.failure_of(listening);
+    }
+}
+
+/// A caller that makes the handshake itself makes it on the channel.
+#[test]
+fn a_callers_own_handshake_is_made_on_the_channel() {
+    for manner in MANNERS {
+        let config = config().with_handshake(false);
+        let mut driver =
+            ChannelDriver::new(STREAM, config, manner, server(|_| Reply::accepted().answer_on_channel("{}")));
+        let params = r#"{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"a","version":"1"}}"#;
+        let initialize = driver.call("initialize", Some(params), CallOptions::default());
+        driver.run();
+        driver.answer_of(initialize);
+        driver.notify("notifications/initialized");
+        let call = call(&mut driver);
+        driver.run();
+        driver.answer_of(call);
+        assert_eq!(driver.whats(), ["GET", "initialize", "notifications/initialized", "tools/list"]);
+        assert!(driver.sent[1..].iter().all(|sent| sent.request.endpoint.target() == "/m?sid=1"));
+    }
+}
+
+/// F6, H4: who begins to listen before anything is known hears what comes on the channel that is found.
+#[test]
+fn f6_listening_goes_down_the_ladder() {
+    for manner in MANNERS {
+        let config = ClientConfig::default().with_protocol(Protocol::Auto);
+        let mut inner = server(|_| Reply::accepted());
+        let mut driver = ChannelDriver::new(STREAM, config, manner, move |sent, number| {
+            let is_post_to_the_stream = sent.request.method == "POST" && sent.request.endpoint.as_str() == STREAM;
+            if is_post_to_the_stream { Reply::status(405) } else { inner(sent, number) }
+        });
+        let listening = driver.listen("{}");
+        driver.run_until(100);
+        assert_eq!(
+            driver.whats(),
+            ["subscriptions/listen", "initialize", "GET", "initialize", "notifications/initialized"]
+        );
+        driver.on_channel(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+        assert_eq!(driver.notifications_of(listening), ["notifications/tools/list_changed"]);
+        // Nothing answers the request that was refused, and the server cannot have it.
+        let id = driver.sent[0].id().unwrap();
+        driver.on_channel(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        assert!(driver.end_of(listening).is_none());
+        driver.cancel(listening);
+        driver.run_until(200);
+        assert!(matches!(driver.failure_kind_of(listening), FailureKind::Cancelled));
+        assert_eq!(driver.sent.len(), 5);
     }
 }
 

@@ -279,10 +279,12 @@ fn f6_the_last_rung_is_the_channel() {
     }
 }
 
+type IsExpected = fn(&FailureKind) -> bool;
+
 /// F6: other failures of `initialize` are the reason that the call fails with; it is not sent again.
 #[test]
 fn f6_other_failures_of_initialize_are_the_reason() {
-    let failures: [(Reply, fn(&FailureKind) -> bool); 9] = [
+    let failures: [(Reply, IsExpected); 9] = [
         (Reply::status(401), |kind| matches!(kind, FailureKind::Status(failure) if failure.is_unauthorized())),
         (Reply::status(403), |kind| matches!(kind, FailureKind::Status(failure) if failure.is_forbidden())),
         (Reply::status(406), |kind| matches!(kind, FailureKind::Status(failure) if failure.status() == 406)),
@@ -528,6 +530,43 @@ fn f6_a_waiting_call_can_be_cancelled_and_can_be_late() {
         assert_eq!((driver.end_of(cancelled).unwrap().1, driver.end_of(late).unwrap().1), (100, 300));
         driver.answer_of(patient);
         assert!(driver.asked("notifications/cancelled").is_empty());
+    }
+}
+
+/// F9: what tells the server of a cancel goes where the request went, also while another session is being opened.
+#[test]
+fn f9_a_cancel_does_not_wait_for_another_session() {
+    for manner in MANNERS {
+        let mut sessions = 0;
+        let mut driver = driver(manner, move |sent, _| match &*sent.what() {
+            _ if sent.is_modern() => Reply::status(400),
+            "initialize" => {
+                sessions += 1;
+                let name = format!("s{sessions}");
+                Reply::initialized("2025-06-18", Some(&name)).delayed(if sessions == 1 { 0 } else { 1000 })
+            }
+            "tools/call" => Reply::stream(),
+            "prompts/list" if sent.header("Mcp-Session-Id") == Some("s1") => Reply::status(404),
+            "prompts/list" => Reply::result("{}"),
+            _ => Reply::accepted(),
+        });
+        let call = driver.call("tools/call", Some(r#"{"name":"a"}"#), CallOptions::default());
+        driver.run_until(10);
+        let expiring = driver.call("prompts/list", None, CallOptions::default());
+        driver.run_until(20);
+        assert_eq!(driver.asked("initialize").len(), 2);
+        driver.cancel(call);
+        let [cancel] = driver.asked("notifications/cancelled")[..] else {
+            panic!("told at once: {:?}", driver.whats())
+        };
+        assert_eq!((cancel.at, cancel.header("Mcp-Session-Id")), (20, Some("s1")));
+        driver.run();
+        driver.answer_of(expiring);
+        // The session that is there is the one that is given back.
+        driver.close();
+        driver.run();
+        let [deletion] = driver.asked("DELETE")[..] else { panic!("one: {:?}", driver.whats()) };
+        assert_eq!(deletion.header("Mcp-Session-Id"), Some("s2"));
     }
 }
 
