@@ -9,6 +9,7 @@ mod handshake_faults;
 mod ids;
 mod interleaving;
 mod ladder;
+mod legacy_sessions;
 mod lost;
 mod notify;
 mod policy;
