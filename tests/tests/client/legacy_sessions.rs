@@ -37,7 +37,8 @@ fn driver(manner: Manner, calls: impl FnMut(&Sent) -> Reply + 'static) -> Channe
 fn the_handshake_comes_first_and_once_and_names_the_session_from_then_on() {
     for manner in MANNERS {
         for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
-            let mut driver = ChannelDriver::new(URL, config(version), manner, server(version, |_| Reply::result(ANSWER)));
+            let mut driver =
+                ChannelDriver::new(URL, config(version), manner, server(version, |_| Reply::result(ANSWER)));
             let calls: Vec<_> = (0..3).map(|_| driver.call("tools/list", None, CallOptions::default())).collect();
             driver.run();
             assert_eq!(
@@ -51,7 +52,10 @@ fn the_handshake_comes_first_and_once_and_names_the_session_from_then_on() {
             let offered = driver.sent[0].json();
             assert_eq!(offered["params"]["protocolVersion"], version);
             assert!(offered["params"]["clientInfo"].is_object() && offered["params"]["capabilities"].is_object());
-            assert_eq!((driver.sent[0].header("Mcp-Session-Id"), driver.sent[0].header("MCP-Protocol-Version")), (None, None));
+            assert_eq!(
+                (driver.sent[0].header("Mcp-Session-Id"), driver.sent[0].header("MCP-Protocol-Version")),
+                (None, None)
+            );
             for sent in &driver.sent[1..] {
                 assert_eq!((sent.header("Mcp-Session-Id"), sent.header("MCP-Protocol-Version")), (Some("s1"), named));
             }
@@ -81,20 +85,24 @@ fn what_was_negotiated_is_spoken() {
 fn a_failed_handshake_fails_those_who_wait_unsent_and_the_next_call_begins_anew() {
     type Check = fn(&FailureKind) -> bool;
     let failures: [(Reply, Check); 6] = [
-        (Reply::error(200, -32600, "null"), |kind| {
-            matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Refused { code: -32600 }))
-        }),
-        (Reply::initialized("2026-07-28", None), |kind| {
-            matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Version { .. }))
-        }),
-        (Reply::result("{}"), |kind| {
-            matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Version { theirs: None }))
-        }),
+        (
+            Reply::error(200, -32600, "null"),
+            |kind| matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Refused { code: -32600 })),
+        ),
+        (
+            Reply::initialized("2026-07-28", None),
+            |kind| matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Version { .. })),
+        ),
+        (
+            Reply::result("{}"),
+            |kind| matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Version { theirs: None })),
+        ),
         (Reply::status(401), |kind| matches!(kind, FailureKind::Status(failure) if failure.is_unauthorized())),
         (Reply::refused(), |kind| matches!(kind, FailureKind::Unsent { .. })),
-        (Reply::read().broken(), |kind| {
-            matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Failed(FailureKind::Lost { .. })))
-        }),
+        (
+            Reply::read().broken(),
+            |kind| matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Failed(FailureKind::Lost { .. }))),
+        ),
     ];
     for manner in MANNERS {
         for (failure, check) in &failures {
@@ -191,7 +199,10 @@ fn f9_a_cancel_is_told_under_the_session() {
         let told = driver.asked("notifications/cancelled");
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].header("Mcp-Session-Id"), Some("s1"));
-        assert_eq!(told[0].json()["params"]["requestId"].to_string(), driver.asked("tools/call")[0].id().expect("an id"));
+        assert_eq!(
+            told[0].json()["params"]["requestId"].to_string(),
+            driver.asked("tools/call")[0].id().expect("an id")
+        );
     }
 }
 
@@ -206,15 +217,15 @@ fn f15_the_servers_requests_are_answered_and_bounded() {
         let config = config("2025-06-18").with_handled_request("elicitation/create");
         let calls = |sent: &Sent| match sent.request.method {
             "GET" => Reply::status(405),
-            _ => (3..14).fold(
-                Reply::stream().event(&asking(1, "ping")).event(&asking(2, "no/such")),
-                |reply, id| reply.event(&asking(id, "elicitation/create")),
-            ),
+            _ => (3..14).fold(Reply::stream().event(&asking(1, "ping")).event(&asking(2, "no/such")), |reply, id| {
+                reply.event(&asking(id, "elicitation/create"))
+            }),
         };
         let mut driver = ChannelDriver::new(URL, config, manner, server("2025-06-18", calls));
         let call = driver.call("tools/call", Some(r#"{"name":"ask"}"#), CallOptions::default());
         driver.run_until(10);
-        let answers = |driver: &ChannelDriver| driver.asked("response").iter().map(|sent| sent.json()).collect::<Vec<_>>();
+        let answers =
+            |driver: &ChannelDriver| driver.asked("response").iter().map(|sent| sent.json()).collect::<Vec<_>>();
         let of = |driver: &ChannelDriver, id: &str| answers(driver).into_iter().find(|answer| answer["id"] == id);
         assert_eq!(of(&driver, "ask-1").expect("an answer")["result"], serde_json::json!({}));
         assert_eq!(of(&driver, "ask-2").expect("an answer")["error"]["code"], -32601);

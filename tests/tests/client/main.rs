@@ -10,6 +10,7 @@ mod ids;
 mod interleaving;
 mod ladder;
 mod legacy_sessions;
+mod legacy_streams;
 mod lost;
 mod notify;
 mod policy;
