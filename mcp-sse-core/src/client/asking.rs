@@ -11,6 +11,7 @@ use super::call::Kind;
 use super::http_request::{Outgoing, json_string};
 use super::outcome::{CallEvent, CallId, Step};
 use super::policy::CallOptions;
+use crate::http::Era;
 use crate::jsonrpc::{self, Completeness, Id, Message};
 use crate::time::Timestamp;
 
@@ -122,6 +123,11 @@ impl Client {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{},{member}}}"#, request.to_json());
         let options = CallOptions::default().with_timeout(self.config.handshake_timeout);
         let response = self.enqueue(Kind::Response, Outgoing::response(body), options, now);
+        // It belongs to the session that it was asked in; on a channel, to the place where messages are posted.
+        let route = self.calls.get(&owner).and_then(|call| call.route.clone()).filter(|route| route.era == Era::Legacy);
+        if let Some(response) = self.calls.get_mut(&response) {
+            response.route = route;
+        }
         self.push(owner, Step::Background(owner, response));
     }
 }

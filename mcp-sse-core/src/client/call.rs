@@ -5,6 +5,7 @@
 //! Rules: a call knows its own attempts and nothing of other calls; what calls share is given to it. Steps
 //! are the client's affair: here is only decided.
 
+use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -69,6 +70,11 @@ impl Kind {
     /// Whether it asks for the stream that belongs to no request, in the eras that have one.
     pub(super) const fn listens(self) -> bool {
         matches!(self, Self::Listen | Self::Requests)
+    }
+
+    /// Whether it belongs to something earlier, and goes the way that it was begun by, if that is known.
+    pub(super) const fn goes_where_it_belongs(self) -> bool {
+        matches!(self, Self::Deletion | Self::Notification | Self::Response)
     }
 
     /// Whether it is sent with an id, to be answered.
@@ -193,6 +199,19 @@ impl Call {
     /// The era of the attempt under way, or of the last one.
     pub(super) fn era(&self) -> Option<Era> {
         self.route.as_ref().map(|route| route.era)
+    }
+
+    /// Whether the stream of `initialize` itself is being asked for again.
+    pub(super) fn is_resuming_the_handshake(&self) -> bool {
+        self.kind == Kind::Initialize && self.cursor.is_some()
+    }
+
+    /// The head of the response to `initialize` names the session, and a stream that is resumed has another head.
+    pub(super) fn keep_session_id(&mut self, exchange: Option<&Exchange>) {
+        let named = exchange.and_then(Exchange::head).and_then(ResponseHead::session_id);
+        if let (Kind::Initialize, Some(route), Some(named)) = (self.kind, &mut self.route, named) {
+            route.session_id = Some(named.to_owned());
+        }
     }
 
     /// Another attempt is made; the rest of a stream is not one.

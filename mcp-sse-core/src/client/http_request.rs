@@ -231,7 +231,8 @@ impl Outgoing {
         if route.version >= ProtocolVersion::V2025_06_18 && route.era != Era::HttpSse && !negotiates {
             push(http::MCP_PROTOCOL_VERSION, route.version.to_string());
         }
-        if let Some(session_id) = route.session_id.as_ref().filter(|_| !negotiates) {
+        let begins = negotiates && matches!(carried, Carried::Message(_));
+        if let Some(session_id) = route.session_id.as_ref().filter(|_| !begins) {
             push(http::MCP_SESSION_ID, session_id.clone());
         }
         if let Carried::Stream { last_event_id: Some(id) } = carried {

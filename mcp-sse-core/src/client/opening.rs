@@ -78,6 +78,10 @@ impl Client {
             return;
         }
         let Some(result) = answer.message.result() else {
+            if matches!(answer.info.status, 401 | 403) {
+                // Whoever has credentials to give is told so, whatever the body says of it.
+                return self.fail_opening(&FailureKind::status(answer.head.clone()), now);
+            }
             self.refusal = answer.message.error().map(|error| error.code);
             // A refusal. Its status may lead on; that is seen when the exchange ends.
             return;
@@ -96,7 +100,9 @@ impl Client {
         if matches!(self.origin.standing, Standing::HttpSse(_)) {
             self.origin.offer = version;
         } else {
-            let session_id = answer.head.session_id().map(ToOwned::to_owned);
+            // If its stream was resumed, the head that named the session was an earlier one.
+            let earlier = self.calls.get(&id).and_then(|call| call.route.as_ref()?.session_id.clone());
+            let session_id = answer.head.session_id().map(ToOwned::to_owned).or(earlier);
             self.origin.standing = Standing::Legacy(Some(Session { id: session_id, version }));
         }
         self.begin_part(Part::Initialized, id, now);
@@ -168,9 +174,11 @@ impl Client {
             Ok(endpoint) => {
                 let head = head.unwrap_or_else(|| crate::http::ResponseHead::new(200));
                 let channel = super::origin::Channel { call: id, endpoint, head, has_spoken: false };
+                if matches!(self.origin.standing, Standing::Unknown) {
+                    // The last rung of the ladder (F6): no later revision has such a channel.
+                    self.origin.offer = ProtocolVersion::V2024_11_05;
+                }
                 self.origin.standing = Standing::HttpSse(Some(Box::new(channel)));
-                // Where the channel is what is left, nothing newer is offered.
-                self.origin.offer = ProtocolVersion::V2024_11_05;
                 // H5: it is there; only its loss ends it.
                 if let Some(call) = self.calls.get_mut(&id) {
                     call.deadline = None;

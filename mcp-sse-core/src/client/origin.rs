@@ -224,6 +224,12 @@ impl Origin {
         }
     }
 
+    /// Whether the session that this route belongs to was given up or replaced. Without handshakes there is none.
+    pub(super) fn is_gone(&self, route: &Route) -> bool {
+        let is_given_up = self.generation > 0 && matches!(self.standing, Standing::Legacy(None));
+        route.era == Era::Legacy && (route.generation != self.generation || is_given_up)
+    }
+
     /// The channel, once there is one.
     pub(super) fn channel_mut(&mut self) -> Option<&mut Channel> {
         match &mut self.standing {

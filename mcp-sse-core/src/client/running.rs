@@ -98,8 +98,22 @@ impl Client {
             return;
         }
         let is_negotiation = call.outgoing.method == INITIALIZE;
-        // What ends something goes where that was begun, whatever has come after it.
-        let given = call.route.take().filter(|_| matches!(call.kind, Kind::Deletion | Kind::Notification));
+        let earlier = call.route.take();
+        if call.kind.waits_for_the_handshake() && earlier.as_ref().is_some_and(|route| self.origin.is_gone(route)) {
+            // An event id names a place in that session's streams, and in no other's.
+            let was_resuming = call.cursor.take().is_some() && !call.kind.listens();
+            if was_resuming {
+                let done = call.give_up(FailureKind::SessionExpired);
+                return self.end(id, done, now);
+            }
+            if call.kind == Kind::Requests {
+                // The next session has a listening stream of its own.
+                let done = call.listening_ended(None);
+                return self.end(id, done, now);
+            }
+        }
+        // What goes with something goes where that was begun, whatever has come after it.
+        let given = earlier.filter(|_| call.kind.goes_where_it_belongs() || call.is_resuming_the_handshake());
         let readiness = given.map_or_else(
             || self.origin.readiness(call.kind, is_negotiation, &self.endpoint, &self.config, now),
             Readiness::Ready,
@@ -126,6 +140,9 @@ impl Client {
         }
         let is_legacy_listening = call.kind.listens() && route.era == Era::Legacy;
         call.is_resuming = call.cursor.is_some() && !is_legacy_listening && route.era == Era::Legacy;
+        if is_legacy_listening {
+            call.id = None;
+        }
         if call.kind.expects_answer() && !call.is_resuming && !is_legacy_listening {
             call.id = self.shared.next_id();
             if call.id.is_none() {
@@ -388,6 +405,12 @@ impl Client {
                 return self.take(detour, call_id, now);
             }
         }
+        let status = running.exchange.as_ref().and_then(Exchange::head).map(crate::http::ResponseHead::status);
+        let route = call.route.as_ref().filter(|route| call.is_resuming && route.session_id.is_some());
+        if let (Some(404), Some(route)) = (status, route) {
+            // F11: the session is gone, for all of its calls.
+            self.origin.expire(route.generation);
+        }
         match call.conclude(verdict, running.exchange.as_ref(), &running.endpoint, &self.config, now) {
             Next::Reissue { cause, exposure, at } => {
                 let attempt = call.attempts + 1;
@@ -396,6 +419,7 @@ impl Client {
             }
             Next::Resume { cause, after, at } => {
                 let attempt = call.attempts;
+                call.keep_session_id(running.exchange.as_ref());
                 self.park(call_id, Phase::Waiting(at));
                 self.tell(call_id, CallEvent::Resume { attempt, cause, after });
             }

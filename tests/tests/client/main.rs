@@ -1,5 +1,6 @@
 //! The client in the core, without sockets: one file per behaviour (rows F), and the bytes of its requests.
 
+mod asking;
 mod cancel;
 mod channel;
 mod drain;
@@ -9,6 +10,7 @@ mod handshake_faults;
 mod ids;
 mod interleaving;
 mod ladder;
+mod listening;
 mod lost;
 mod notify;
 mod policy;
@@ -19,6 +21,8 @@ mod reply;
 mod request_body;
 mod request_errors;
 mod request_headers;
+mod resumption;
+mod session;
 mod subscription;
 mod subscriptions;
 mod tool_headers;
