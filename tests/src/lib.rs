@@ -13,5 +13,6 @@ pub mod oracle;
 pub mod peer;
 pub mod peer_h2;
 pub mod real_servers;
+pub mod session_server;
 pub mod story;
 pub mod tokio_client;

@@ -406,7 +406,8 @@ impl Client {
             }
         }
         let status = running.exchange.as_ref().and_then(Exchange::head).map(crate::http::ResponseHead::status);
-        if let (true, Some(404), Some(route)) = (call.is_resuming, status, &call.route) {
+        let route = call.route.as_ref().filter(|route| call.is_resuming && route.session_id.is_some());
+        if let (Some(404), Some(route)) = (status, route) {
             // F11: the session is gone, for all of its calls.
             self.origin.expire(route.generation);
         }

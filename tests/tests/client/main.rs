@@ -21,6 +21,8 @@ mod reply;
 mod request_body;
 mod request_errors;
 mod request_headers;
+mod resumption;
+mod session;
 mod subscription;
 mod subscriptions;
 mod tool_headers;
