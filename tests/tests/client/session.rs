@@ -38,7 +38,10 @@ fn f7_initialize_comes_first_and_its_session_and_revision_are_on_all_that_follow
             let [initialize, initialized, list] = &driver.sent[..] else { panic!("three requests") };
             let params = &initialize.json()["params"];
             assert_eq!(params["protocolVersion"], version.as_str());
-            assert_eq!((&params["capabilities"]["roots"], &params["clientInfo"]["name"]), (&serde_json::json!({}), &"me".into()));
+            assert_eq!(
+                (&params["capabilities"]["roots"], &params["clientInfo"]["name"]),
+                (&serde_json::json!({}), &"me".into())
+            );
             assert!(params["_meta"].is_null());
             assert_eq!((initialize.header(VERSION), initialize.header(SESSION)), (None, None));
             assert!(initialized.json()["id"].is_null());
@@ -89,25 +92,16 @@ fn f7_calls_that_begin_together_share_one_handshake() {
 #[test]
 fn f7_a_handshake_that_fails_fails_who_waits_and_the_next_call_begins_anew() {
     type Judge = fn(&FailureKind) -> bool;
-    let refused: Judge = |kind| {
-        matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Refused { code: -32603 }))
-    };
-    let version: Judge = |kind| {
-        matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Version { theirs: None }))
-    };
-    let modern: Judge = |kind| {
-        matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Version { theirs: Some(_) }))
-    };
-    let lost: Judge = |kind| {
-        matches!(kind, FailureKind::Handshake { problem } if matches!(&**problem, HandshakeProblem::Failed(kind) if is_lost(kind)))
-    };
+    let refused: Judge = |kind| matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Refused { code: -32603 }));
+    let version: Judge = |kind| matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Version { theirs: None }));
+    let modern: Judge = |kind| matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Version { theirs: Some(_) }));
+    let lost: Judge = |kind| matches!(kind, FailureKind::Handshake { problem } if matches!(&**problem, HandshakeProblem::Failed(kind) if is_lost(kind)));
     let late: Judge = |kind| {
         matches!(kind, FailureKind::Handshake { problem }
             if matches!(**problem, HandshakeProblem::Failed(FailureKind::Timeout { limit: TimeLimit::Deadline })))
     };
     let unsent: Judge = |kind| matches!(kind, FailureKind::Unsent { .. });
-    let unauthorized: Judge =
-        |kind| matches!(kind, FailureKind::Status(status) if status.is_unauthorized() && status.head.www_authenticate().is_some());
+    let unauthorized: Judge = |kind| matches!(kind, FailureKind::Status(status) if status.is_unauthorized() && !status.head.www_authenticate().is_empty());
     let challenge = [("WWW-Authenticate", "Bearer"), ("Content-Type", "application/json")];
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no"}}"#;
     let cases: Vec<(&str, Reply, Judge)> = vec![
@@ -259,7 +253,9 @@ fn pf_e11_a_404_with_a_session() {
             } else {
                 assert!(is_settled(driver.end_of(b)));
             }
-            assert_eq!(driver.asked("initialize").len(), 2);
+            // "One more may follow": for whoever calls after the second session is gone too.
+            let sessions = driver.asked("initialize").len();
+            assert!(if again { (2..=3).contains(&sessions) } else { sessions == 2 }, "{again} {:?}", driver.whats());
             assert!(driver.sent.iter().all(|sent| sent.header(SESSION) != Some("junk")));
         }
     }
@@ -281,7 +277,9 @@ fn f7_closing_gives_the_session_back_and_a_later_call_begins_anew() {
             let [delete] = driver.asked("DELETE")[..] else { panic!("one DELETE") };
             assert_eq!((delete.header(SESSION), delete.header(VERSION)), (Some("s-1"), Some("2025-11-25")));
             assert!(delete.request.body.is_empty() && delete.header("Content-Type").is_none());
-            assert!(matches!(driver.done.last(), Some((_, done, _)) if matches!(done.outcome, Outcome::Accepted { .. })));
+            assert!(
+                matches!(driver.done.last(), Some((_, done, _)) if matches!(done.outcome, Outcome::Accepted { .. }))
+            );
             driver.close();
             assert_eq!(driver.asked("DELETE").len(), 1, "there is none left to give back");
             let next = driver.call(LIST, None, CallOptions::default());
@@ -302,7 +300,7 @@ fn f7_the_session_of_an_initialize_whose_stream_was_resumed_is_the_one_its_own_h
             }
             "GET" => {
                 let result = mcp_sse_tests::channel_driver::initialize_result("2025-11-25");
-                closing(&format!("data: {{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{result}}}\n\n"))
+                closing(&format!("data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}\n\n"))
             }
             "notifications/initialized" => Reply::accepted(),
             _ => Reply::result("{}"),
