@@ -1,5 +1,6 @@
 //! The client in the core, without sockets: one file per behaviour (rows F), and the bytes of its requests.
 
+mod asking;
 mod cancel;
 mod channel;
 mod drain;
@@ -11,6 +12,7 @@ mod interleaving;
 mod ladder;
 mod legacy_sessions;
 mod legacy_streams;
+mod listening;
 mod lost;
 mod notify;
 mod policy;

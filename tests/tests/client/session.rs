@@ -253,7 +253,9 @@ fn pf_e11_a_404_with_a_session() {
             } else {
                 assert!(is_settled(driver.end_of(b)));
             }
-            assert_eq!(driver.asked("initialize").len(), 2);
+            // "One more may follow": for whoever calls after the second session is gone too.
+            let sessions = driver.asked("initialize").len();
+            assert!(if again { (2..=3).contains(&sessions) } else { sessions == 2 }, "{again} {:?}", driver.whats());
             assert!(driver.sent.iter().all(|sent| sent.header(SESSION) != Some("junk")));
         }
     }
@@ -298,7 +300,7 @@ fn f7_the_session_of_an_initialize_whose_stream_was_resumed_is_the_one_its_own_h
             }
             "GET" => {
                 let result = mcp_sse_tests::channel_driver::initialize_result("2025-11-25");
-                closing(&format!("data: {{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{result}}}\n\n"))
+                closing(&format!("data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}\n\n"))
             }
             "notifications/initialized" => Reply::accepted(),
             _ => Reply::result("{}"),

@@ -1,0 +1,168 @@
+//! F15, E22: the server's requests: what is answered by the client, what by its embedder, and what by nobody.
+
+use mcp_sse_core::client::{CallEvent, CallId, CallOptions, ClientConfig, ErrorReply, RespondError};
+use mcp_sse_core::jsonrpc::Id;
+use mcp_sse_tests::channel_driver::{ChannelDriver, MANNERS, Manner, Reply, Sent};
+use mcp_sse_tests::loop_driver::ENDPOINT;
+use mcp_sse_tests::session_server::{driver, is_settled, log, newest, patient};
+use serde_json::json;
+
+const CALL: &str = "tools/call";
+const SESSION: &str = "Mcp-Session-Id";
+
+fn asks(id: u32, method: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{}}}}"#)
+}
+
+fn handling() -> ClientConfig {
+    newest().with_handled_request("roots/list")
+}
+
+fn requests(driver: &ChannelDriver, call: CallId) -> Vec<(bool, bool)> {
+    let events = driver.events_of(call).into_iter();
+    events
+        .filter_map(|event| match event {
+            CallEvent::Request { is_violation, awaits_reply, .. } => Some((*is_violation, *awaits_reply)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn respond(
+    driver: &mut ChannelDriver,
+    call: CallId,
+    id: i64,
+    answer: Result<&str, ErrorReply>,
+) -> Result<(), RespondError> {
+    let now = driver.time();
+    let said = driver.client.respond(call, &Id::Integer(id), answer, now);
+    driver.began(call);
+    driver.carry_out();
+    said
+}
+
+#[test]
+fn f15_ping_is_answered_and_unknown_methods_are_refused() {
+    for manner in MANNERS {
+        let mut driver = driver(newest(), manner, |_, _| {
+            Reply::stream()
+                .event(&asks(7, "ping"))
+                .event(&asks(8, "sampling/createMessage"))
+                .after(50)
+                .event(r#"{"jsonrpc":"2.0","id":{id},"result":{}}"#)
+        });
+        let call = driver.call(CALL, None, CallOptions::default());
+        driver.run();
+        assert!(is_settled(driver.end_of(call)));
+        let answers = driver.asked("response");
+        assert_eq!(answers[0].json(), json!({"jsonrpc": "2.0", "id": 7, "result": {}}));
+        assert_eq!((&answers[1].json()["id"], &answers[1].json()["error"]["code"]), (&json!(8), &json!(-32601)));
+        assert_eq!(answers.len(), 2);
+        for answer in answers {
+            assert_eq!((answer.request.method, answer.header(SESSION)), ("POST", Some("s-1")));
+            assert_eq!(answer.header("MCP-Protocol-Version"), Some("2025-11-25"));
+            assert_eq!(answer.at, 0, "while the stream is still open");
+        }
+        assert_eq!(requests(&driver, call), [(false, false); 2]);
+    }
+}
+
+#[test]
+fn f15_a_handled_request_is_answered_by_the_embedder_once() {
+    for manner in MANNERS {
+        let mut driver = driver(handling(), manner, |sent, _| match sent.request.method {
+            "GET" => Reply::status(405),
+            _ => Reply::stream().event(&asks(7, "roots/list")).event(&asks(8, "roots/list")),
+        });
+        let call = driver.call(CALL, None, patient());
+        driver.run();
+        assert_eq!(requests(&driver, call), [(false, true); 2]);
+        assert!(driver.asked("response").is_empty());
+        assert_eq!(respond(&mut driver, call, 7, Ok("{")), Err(RespondError::InvalidJson));
+        assert_eq!(respond(&mut driver, call, 9, Ok("{}")), Err(RespondError::NotAsked));
+        assert_eq!(respond(&mut driver, call, 7, Ok(r#"{"roots":[]}"#)), Ok(()));
+        assert_eq!(respond(&mut driver, call, 7, Ok("{}")), Err(RespondError::NotAsked));
+        assert_eq!(respond(&mut driver, call, 8, Err(ErrorReply::new(-1, "not \"now\""))), Ok(()));
+        driver.run();
+        let answers: Vec<_> = driver.asked("response").into_iter().map(Sent::json).collect();
+        assert_eq!(
+            answers,
+            [
+                json!({"jsonrpc": "2.0", "id": 7, "result": {"roots": []}}),
+                json!({"jsonrpc": "2.0", "id": 8, "error": {"code": -1, "message": "not \"now\""}}),
+            ]
+        );
+    }
+}
+
+#[test]
+fn f15_no_more_than_eight_are_in_flight_and_the_rest_are_refused_and_counted() {
+    for (method, config) in [("ping", newest()), ("roots/list", handling())] {
+        let mut driver = ChannelDriver::new(ENDPOINT, config, Manner::Together, move |sent, _| match &*sent.what() {
+            "initialize" => Reply::initialized("2025-11-25", None),
+            "notifications/initialized" => Reply::accepted(),
+            "GET" => Reply::status(405),
+            "response" => Reply::accepted().delayed(100),
+            _ => (0..10)
+                .fold(Reply::stream(), |reply, id| reply.event(&asks(id, method)))
+                .after(500)
+                .event(&asks(10, method)),
+        });
+        let call = driver.call(CALL, None, patient());
+        driver.run_until(50);
+        assert_eq!((driver.client.refused_requests(), requests(&driver, call).len()), (2, 10));
+        for id in 0..8 {
+            let expected = if method == "ping" { Err(RespondError::NotAsked) } else { Ok(()) };
+            assert_eq!(respond(&mut driver, call, id, Ok("{}")), expected);
+        }
+        driver.run();
+        // There is room again once the answers have gone out.
+        assert_eq!(driver.client.refused_requests(), 2);
+        assert_eq!(driver.asked("response").len(), if method == "ping" { 9 } else { 8 });
+    }
+}
+
+#[test]
+fn e22_a_violation_is_never_answered() {
+    let config = ClientConfig::default().with_handled_request("roots/list");
+    let mut driver = ChannelDriver::new(ENDPOINT, config, Manner::EachCall, |_, _| {
+        Reply::stream().event(&asks(7, "ping")).event(&asks(8, "roots/list"))
+    });
+    let call = driver.call(CALL, None, patient());
+    driver.run();
+    assert_eq!(requests(&driver, call), [(true, false); 2]);
+    assert_eq!(respond(&mut driver, call, 8, Ok("{}")), Err(RespondError::NotAsked));
+    assert_eq!(driver.sent.len(), 1);
+}
+
+#[test]
+fn f15_requests_on_the_listening_stream_are_answered_too() {
+    for manner in MANNERS {
+        let mut driver = driver(newest(), manner, |_, _| Reply::stream().event(&asks(7, "ping")));
+        driver.listen("{}");
+        driver.run();
+        let [answer] = driver.asked("response")[..] else { panic!("one answer") };
+        assert_eq!((answer.json()["result"].clone(), answer.header(SESSION)), (json!({}), Some("s-1")));
+    }
+}
+
+/// PF-E04: notifications and a ping come before the response on the same stream.
+#[test]
+fn pf_e04_interleaved_messages() {
+    for manner in MANNERS {
+        let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t3","progress":1,"total":2}}"#;
+        let mut driver = driver(newest(), manner, move |_, _| {
+            let ping = r#"{"jsonrpc":"2.0","id":"srv-1","method":"ping"}"#;
+            let stream = Reply::stream().after(10).event(&log("a")).after(10).event(progress).after(10).event(ping);
+            stream.after(4_970).event(r#"{"jsonrpc":"2.0","id":{id},"result":{"content":[]}}"#).after(1).end()
+        });
+        let call = driver.call(CALL, Some(r#"{"name":"a","_meta":{"progressToken":"t3"}}"#), CallOptions::default());
+        driver.run();
+        assert_eq!(driver.notifications_of(call), ["notifications/message", "notifications/progress"]);
+        let [pong] = driver.asked("response")[..] else { panic!("one answer") };
+        assert_eq!((pong.at, pong.json()), (30, json!({"jsonrpc": "2.0", "id": "srv-1", "result": {}})));
+        assert_eq!(pong.header(SESSION), Some("s-1"));
+        assert_eq!(driver.answer_of(call).message.result(), Some(r#"{"content":[]}"#));
+        assert!(is_settled(driver.end_of(call)));
+    }
+}
