@@ -45,7 +45,8 @@ pub enum CallEvent {
         /// answered by the client, or refused because too many are under way.
         awaits_reply: bool,
     },
-    /// An answer to something else came on this call's stream.
+    /// An answer to something else came on this call's stream; or, on a subscription's, a notification that
+    /// came before the acknowledgment (F10).
     Stray {
         /// The attempt it came on, counted from one.
         attempt: u32,

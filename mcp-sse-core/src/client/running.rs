@@ -292,6 +292,10 @@ impl Client {
                 self.abandon_exchange(id, now);
                 self.end(id, done, now);
             }
+            // "MUST NOT send any notification on the subscription before" the acknowledgment of this very stream.
+            Part::Notification if !call.is_acknowledged || call.losses > 0 => {
+                self.tell(id, CallEvent::Stray { attempt, id: None, bytes: message.as_json().len() });
+            }
             _ => self.tell(id, CallEvent::Notification { attempt, message }),
         }
     }
