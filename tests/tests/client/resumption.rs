@@ -303,7 +303,8 @@ fn section_4_streams_that_some_clients_cannot_read() {
 /// Section 4, the rows on bodies and heads: each ends the call at once, harms no other, and nothing is sent twice.
 #[test]
 fn section_4_bodies_and_heads_that_hang_some_clients() {
-    let replies: [(&str, fn() -> Reply); 5] = [
+    type Server = fn() -> Reply;
+    let replies: [(&str, Server); 5] = [
         ("JSON cut by a reset", || {
             Reply::head(200, &[("Content-Type", "application/json")]).body(r#"{"jsonrpc":"2.0","#).broken()
         }),
