@@ -424,7 +424,8 @@ impl ChannelDriver {
         if let Fact::Body(text) = fact {
             let mut input = text.as_bytes();
             while !input.is_empty() {
-                let Some(known) = self.client.exchange(exchange) else {
+                // One that has no head yet is another's, and cannot be told.
+                let Some(known) = self.client.exchange(exchange).filter(|known| known.head().is_some()) else {
                     return;
                 };
                 known.on_body(&mut input, now).expect("events were drained, and there was a head");

@@ -32,3 +32,4 @@ mod tool_headers;
 mod tool_refresh;
 mod version_change;
 mod versions;
+mod waking;
