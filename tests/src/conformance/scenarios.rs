@@ -48,7 +48,12 @@ impl<P: Peer> Scenario<P> {
             url: task.url.clone(),
             protocol: task.protocol,
             capabilities: elicitation::capabilities(),
-            handlers: ["elicitation/create", "roots/list", "sampling/createMessage"].map(handler).into(),
+            // With handlers a session's listening stream is read as well, and the server of `sse-retry` answers on
+            // whichever GET it has.
+            handlers: match &*task.scenario {
+                "sse-retry" => Vec::new(),
+                _ => ["elicitation/create", "roots/list", "sampling/createMessage"].map(handler).into(),
+            },
         })?;
         Ok(Self { peer })
     }
@@ -162,6 +167,10 @@ impl<P: Peer> Scenario<P> {
     }
 
     fn elicitation_defaults(&self) -> Result<(), String> {
+        // The server asks on the session's listening stream, and drops what it asks before that is open; the client opens
+        // it beside the first call.
+        self.list_tools()?;
+        std::thread::sleep(std::time::Duration::from_secs(1));
         let name = "test_client_elicitation_defaults";
         equal(&names(&self.list_tools()?), &[name])?;
         let result = self.call("tools/call", &json!({"name": name, "arguments": {}}))?;
