@@ -142,16 +142,10 @@ impl Attempt {
             return;
         };
         let mut cx = Context::from_waker(Waker::noop());
-        for _ in 0..STEPS_TO_END {
-            let has_ended = reader.poll_discard(&mut cx).is_ready();
-            let is_open = link.drive(&mut cx);
-            if has_ended && is_open && link.meter.facts().is_sent && link.sender.is_ready() {
-                inner.connector.pool.keep(Link::Http1(link), inner.clock.now());
-                return;
-            }
-            if has_ended || !is_open {
-                return;
-            }
+        let mut is_at_end = || link.drive(&mut cx) && reader.poll_discard(&mut cx).is_ready();
+        let has_ended = (0..STEPS_TO_END).any(|_| is_at_end());
+        if has_ended && link.drive(&mut cx) && link.meter.facts().is_sent && link.sender.is_ready() {
+            inner.connector.pool.keep(Link::Http1(link), inner.clock.now());
         }
     }
 }

@@ -13,13 +13,14 @@ use std::time::Duration;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{ClientConfig, ConnectionConfig, Endpoint};
 use mcp_sse_core::exchange::BreakKind;
-use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_util::either::Either;
 
 use crate::clock::Clock;
-use crate::io::Io;
+use crate::io::{Meter, Socket};
 use crate::link::Link;
 use crate::pool::Pool;
 
@@ -95,15 +96,20 @@ impl Connector {
         let socket = connect_any(&resolve(endpoint).await?, limit).await?;
         // Requests are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
-        let mut session = None;
-        if let Some(config) = &self.tls {
+        let meter = Meter::of(socket);
+        let socket = Socket(Arc::clone(&meter));
+        let transport = if let Some(config) = &self.tls {
             let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| BreakKind::Handshake)?;
-            session = Some(ClientConnection::new(Arc::clone(config), name).map_err(|_| BreakKind::Handshake)?);
-        }
-        let prior_knowledge = session.is_none() && self.connections.http2_prior_knowledge;
-        let io = Io::open(socket, session).await.map_err(|_| BreakKind::Handshake)?;
-        let is_http2 = prior_knowledge || io.has_agreed_on_http2();
-        Link::handshake(io, is_http2, self.max_head_bytes).await
+            let made = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
+            Either::Right(Box::new(made.map_err(|_| BreakKind::Handshake)?))
+        } else {
+            Either::Left(socket)
+        };
+        let is_http2 = match &transport {
+            Either::Right(tls) => tls.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Either::Left(_) => self.connections.http2_prior_knowledge,
+        };
+        Link::handshake(transport, meter, is_http2, self.max_head_bytes).await
     }
 }
 

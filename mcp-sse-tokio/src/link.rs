@@ -5,7 +5,7 @@
 //! HTTP/2 connection is shared, and driven by a task that ends when the last handle and the last stream are gone.
 
 use std::error::Error as _;
-use std::future::Future;
+use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -17,7 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcp_sse_core::exchange::{BreakKind, Framing};
 use tokio::sync::watch;
 
-use crate::io::{Io, Meter};
+use crate::io::{Io, Meter, Transport};
 use crate::request::{Progress, RequestBody};
 
 /// hyper takes no smaller buffer.
@@ -48,14 +48,14 @@ pub(crate) struct Http1 {
     /// `None` once it has come to its end.
     connection: Option<http1::Connection<TokioIo<Io>, RequestBody>>,
     pub(crate) sender: http1::SendRequest<RequestBody>,
-    pub(crate) meter: Meter,
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// A handle to a connection that calls share.
 #[derive(Clone, Debug)]
 pub(crate) struct Http2 {
     pub(crate) sender: http2::SendRequest<RequestBody>,
-    meter: Meter,
+    meter: Arc<Meter>,
     /// Fails once hyper takes no more requests. Those that it has taken may still be answered.
     taking: watch::Receiver<()>,
 }
@@ -71,9 +71,13 @@ impl Http1 {
 }
 
 impl Link {
-    pub(crate) async fn handshake(io: Io, is_http2: bool, max_head_bytes: usize) -> Result<Self, BreakKind> {
-        let meter = io.meter();
-        let io = TokioIo::new(io);
+    pub(crate) async fn handshake(
+        transport: Transport,
+        meter: Arc<Meter>,
+        is_http2: bool,
+        max_head_bytes: usize,
+    ) -> Result<Self, BreakKind> {
+        let io = TokioIo::new(Io::new(transport, Arc::clone(&meter)));
         if is_http2 {
             let made = http2::Builder::new(TokioExecutor::new())
                 .initial_stream_window_size(STREAM_WINDOW)
@@ -105,8 +109,8 @@ impl Link {
     pub(crate) fn is_usable(&mut self) -> bool {
         match self {
             Self::Http1(link) => {
-                let mut cx = Context::from_waker(Waker::noop());
-                link.meter.clone().at_once(|| link.drive(&mut cx)) && link.sender.is_ready()
+                let is_open = link.drive(&mut Context::from_waker(Waker::noop()));
+                is_open && link.sender.is_ready() && !link.meter.has_news()
             }
             Self::Http2(link) => !link.sender.is_closed(),
         }
@@ -121,22 +125,20 @@ impl Link {
                 Box::pin(async move { response.await.map_err(Some) })
             }
             Self::Http2(link) => {
-                let (response, mut taking) = (link.sender.send_request(request), link.taking.clone());
-                Box::pin(async move {
-                    let mut response = std::pin::pin!(response);
-                    let mut ended = std::pin::pin!(async move { while taking.changed().await.is_ok() {} });
-                    let mut has_ended = false;
-                    std::future::poll_fn(|cx| {
-                        if let Poll::Ready(response) = response.as_mut().poll(cx) {
-                            return Poll::Ready(response.map_err(Some));
-                        }
-                        // A request that is given to hyper in the very moment in which it ends can be lost within: no
-                        // answer, no error.
-                        has_ended = has_ended || ended.as_mut().poll(cx).is_ready();
-                        if has_ended && progress.withdraw() { Poll::Ready(Err(None)) } else { Poll::Pending }
-                    })
-                    .await
-                })
+                let mut taking = link.taking.clone();
+                // A request that is given to hyper in the very moment in which it ends can be lost within: no answer, no
+                // error. Of one that was taken the answer may still come.
+                let mut lost = Box::pin(async move {
+                    while taking.changed().await.is_ok() {}
+                    if !progress.withdraw() {
+                        pending::<()>().await;
+                    }
+                });
+                let mut response = Box::pin(link.sender.send_request(request));
+                Box::pin(poll_fn(move |cx| match response.as_mut().poll(cx) {
+                    Poll::Ready(response) => Poll::Ready(response.map_err(Some)),
+                    Poll::Pending => lost.as_mut().poll(cx).map(|()| Err(None)),
+                }))
             }
         }
     }
