@@ -381,7 +381,8 @@ impl Client {
         match call.phase {
             // A wait may be longer than the call has time.
             Phase::Waiting(at) => Some(call.deadline.map_or(at, |deadline| at.min(deadline))),
-            Phase::Blocked | Phase::Listing | Phase::Awaiting => call.deadline,
+            Phase::Blocked => [call.deadline, self.origin.listening_until].into_iter().flatten().min(),
+            Phase::Listing | Phase::Awaiting => call.deadline,
             Phase::Running => None,
         }
     }

@@ -98,6 +98,12 @@ impl Client {
             return;
         }
         let is_negotiation = call.outgoing.method == INITIALIZE;
+        if call.phase == Phase::Blocked && self.waits_no_more(now) {
+            return;
+        }
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
         let earlier = call.route.take();
         if call.kind.waits_for_the_handshake() && earlier.as_ref().is_some_and(|route| self.origin.is_gone(route)) {
             // An event id names a place in that session's streams, and in no other's.
@@ -225,6 +231,12 @@ impl Client {
             return false;
         };
         let (call, attempt) = (running.call, running.attempt);
+        if running.exchange.as_ref().is_some_and(|exchange| exchange.head().is_some()) {
+            self.on_listening(call, now);
+        }
+        let Some(running) = self.exchanges.get_mut(&id) else {
+            return false;
+        };
         let Some(event) = running.exchange.as_mut().and_then(Exchange::poll_event) else {
             return false;
         };
@@ -388,6 +400,7 @@ impl Client {
             return;
         };
         let call_id = running.call;
+        self.on_listening(call_id, now);
         let want = running.exchange.as_ref().map_or(Want::Close, Exchange::want);
         if let Some(at) = self.send_step(id) {
             // Nobody has begun with it, and nobody is to: it ended unsent, by a cancel or a deadline.
@@ -440,7 +453,7 @@ impl Client {
         };
         match call.kind {
             Kind::ToolList => self.on_tools_listed(&done, now),
-            Kind::Probe | Kind::Initialize | Kind::Initialized => self.on_part_ended(id, &done, now),
+            Kind::Probe | Kind::Initialize | Kind::Initialized | Kind::Requests => self.on_part_ended(id, &done, now),
             Kind::Channel => self.on_channel_ended(id, &done, now),
             _ => {}
         }
