@@ -122,6 +122,9 @@ pub(super) struct Origin {
     pub(super) tools: ToolHeaders,
     /// The call that reads the list of tools again, while one does (F4).
     pub(super) tool_list: Option<CallId>,
+    /// Pages of that list read so far, and where the next one begins.
+    pub(super) tool_pages: u32,
+    pub(super) next_tool_page: Option<String>,
     /// The call that reads the listening stream of a session, for requests that somebody handles (F12, F15).
     pub(super) listening: Option<CallId>,
     /// Until when calls wait for that stream to open, while they do.
@@ -153,6 +156,8 @@ impl Origin {
             initialize_result: None,
             tools: ToolHeaders::default(),
             tool_list: None,
+            tool_pages: 0,
+            next_tool_page: None,
             listening: None,
             listening_until: None,
             barren_channels: 0,

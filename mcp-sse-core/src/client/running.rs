@@ -377,6 +377,9 @@ impl Client {
             return;
         };
         let reading = ToolHeaders::read(result);
+        if self.origin.tool_list == Some(id) {
+            self.origin.next_tool_page = reading.next_cursor;
+        }
         if is_first_page {
             self.origin.tools = reading.headers;
         } else {
@@ -452,7 +455,7 @@ impl Client {
             return;
         };
         match call.kind {
-            Kind::ToolList => self.on_tools_listed(&done, now),
+            Kind::ToolList => self.on_tools_listed(id, &done, now),
             Kind::Probe | Kind::Initialize | Kind::Initialized | Kind::Requests => self.on_part_ended(id, &done, now),
             Kind::Channel => self.on_channel_ended(id, &done, now),
             _ => {}
