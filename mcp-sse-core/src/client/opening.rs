@@ -197,47 +197,8 @@ impl Client {
         }
     }
 
-    /// F12, F15: a server sends its requests on the stream of a call, or on the one that belongs to none; a client that
-    /// handles any reads that one too. It is opened before the first call: a server may ask at once, and what it asks
-    /// while nobody listens is gone.
-    fn listen_for_requests(&mut self, owner: CallId, now: Timestamp) {
-        self.stop_listening(now);
-        let has_session = matches!(self.origin.standing, Standing::Legacy(Some(_)));
-        if !has_session || self.config.handled_requests.is_empty() {
-            return self.opened(now);
-        }
-        let options = CallOptions::default().with_timeout(None);
-        let call = self.enqueue(Kind::Requests, Outgoing::bare(String::new()), options, now);
-        self.origin.listening = Some(call);
-        self.origin.opening = Some(Opening { part: Part::Listening, call });
-        self.origin.listening_until = Some(now.saturating_add(self.config.listening_timeout));
-        self.push(owner, Step::Background(owner, call));
-    }
-
-    /// The listening stream of a session is open, or will not be soon: calls need not wait for it any more.
-    pub(super) fn on_listening(&mut self, id: CallId, now: Timestamp) {
-        if self.origin.opening == Some(Opening { part: Part::Listening, call: id }) {
-            self.opened(now);
-        }
-    }
-
-    /// Whether calls have waited long enough for the listening stream to open. If so, they wait no more.
-    pub(super) fn waits_no_more(&mut self, now: Timestamp) -> bool {
-        let is_over = self.origin.listening_until.is_some_and(|until| now >= until);
-        if is_over {
-            self.opened(now);
-        }
-        is_over
-    }
-
-    fn stop_listening(&mut self, now: Timestamp) {
-        if let Some(listening) = self.origin.listening.take() {
-            self.cancel(listening, now);
-        }
-    }
-
     /// The handshake is done: who waited for it goes on.
-    fn opened(&mut self, now: Timestamp) {
+    pub(super) fn opened(&mut self, now: Timestamp) {
         self.origin.opening = None;
         self.origin.listening_until = None;
         for id in self.blocked() {
@@ -286,6 +247,7 @@ impl Client {
     /// Ends the session or the channel.
     pub(super) fn close_origin(&mut self, now: Timestamp) -> Option<CallId> {
         let route = self.origin.route(Kind::Deletion, &self.endpoint);
+        self.end_followers(now);
         self.stop_listening(now);
         match &mut self.origin.standing {
             Standing::Legacy(session) => {

@@ -125,7 +125,8 @@ pub(super) struct Origin {
     /// Pages of that list read so far, and where the next one begins.
     pub(super) tool_pages: u32,
     pub(super) next_tool_page: Option<String>,
-    /// The call that reads the listening stream of a session, for requests that somebody handles (F12, F15).
+    /// The call that reads the listening stream of a session, for all who listen and for requests that somebody handles
+    /// (F12, F15). Servers allow one a session.
     pub(super) listening: Option<CallId>,
     /// Until when calls wait for that stream to open, while they do.
     pub(super) listening_until: Option<Timestamp>,

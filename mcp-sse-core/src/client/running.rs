@@ -145,6 +145,12 @@ impl Client {
             return self.park(id, Phase::Awaiting);
         }
         let is_legacy_listening = call.kind.listens() && route.era == Era::Legacy;
+        if is_legacy_listening && self.follows(id) {
+            return self.follow(id, route);
+        }
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
         call.is_resuming = call.cursor.is_some() && !is_legacy_listening && route.era == Era::Legacy;
         if is_legacy_listening {
             call.id = None;
@@ -288,6 +294,7 @@ impl Client {
         }
         let is_subscription = call.kind == Kind::Listen && call.era() == Some(Era::Modern);
         let (true, Some(request)) = (is_subscription, &call.id) else {
+            self.tell_followers(id, &message);
             return self.tell(id, CallEvent::Notification { attempt, message });
         };
         match subscription::part(&message, request) {
@@ -460,6 +467,7 @@ impl Client {
             Kind::Channel => self.on_channel_ended(id, &done, now),
             _ => {}
         }
+        self.on_listening_ended(id, &done, now);
         self.waiting.remove(&id);
         let Some(call) = self.calls.remove(&id) else {
             return;
