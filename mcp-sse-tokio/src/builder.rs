@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mcp_sse_core::client::{
     self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, ErrorReply, Protocol,
@@ -128,11 +128,17 @@ impl ClientBuilder {
         let clock = Clock::new();
         let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
         let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
-        let connector = Connector::new(clock, &config, tls);
+        let connector = Arc::new(Connector::new(clock, &config, tls));
         // The hasher's keys are random: chance enough for jitter.
         let config = config.with_seed(RandomState::new().hash_one(0));
-        let core = core_client::Client::new(endpoint, config);
-        Ok(Client::from_inner(Inner::new(core, connector, clock, self.options, self.handlers.0)))
+        Ok(Client::from_inner(Inner {
+            core: Mutex::new(core_client::Client::new(endpoint, config)),
+            connector,
+            clock,
+            options: self.options,
+            handlers: self.handlers.0,
+            wakers: Mutex::default(),
+        }))
     }
 }
 

@@ -59,34 +59,30 @@ impl Connector {
     /// one shares it all the same, as long as it is open; but not if `must_be_new`, since it has just failed.
     /// `deadline` is the caller's, and only decides how time is shared out.
     pub(crate) async fn connect(
-        &self,
-        endpoint: &Endpoint,
+        self: Arc<Self>,
+        endpoint: Endpoint,
         wants_fresh: bool,
         must_be_new: bool,
         deadline: Option<Timestamp>,
     ) -> Result<Connected, BreakKind> {
-        let kept = || (!must_be_new).then(|| self.pool.shared(self.clock.now())).flatten().map(Link::Http2);
-        let idle = || (!wants_fresh).then(|| self.pool.idle(self.clock.now())).flatten().map(Link::Http1);
-        if let Some(link) = kept().or_else(idle) {
+        let shared = || self.pool.shared(self.clock.now()).filter(|_| !must_be_new).map(Link::Http2);
+        let idle = || if wants_fresh { None } else { self.pool.idle(self.clock.now()).map(Link::Http1) };
+        if let Some(link) = shared().or_else(idle) {
             return Ok((link, true));
         }
         let own = Instant::now() + self.connections.connect_timeout;
-        let limit =
-            deadline.and_then(|deadline| self.clock.instant(deadline)).map_or(own, |deadline| deadline.min(own));
+        let limit = deadline.and_then(|deadline| self.clock.instant(deadline)).map_or(own, |due| due.min(own));
         let making = async {
-            let mut turn = None;
-            if self.speaks_http2.load(Ordering::Relaxed) {
-                turn = Some(self.sharing.lock().await);
-                if let Some(link) = kept() {
-                    return Ok((link, true));
-                }
+            let is_shared = self.speaks_http2.load(Ordering::Relaxed);
+            let _turn = if is_shared { Some(self.sharing.lock().await) } else { None };
+            if let Some(link) = shared() {
+                return Ok((link, true));
             }
-            let link = self.make(endpoint, limit).await?;
+            let link = self.make(&endpoint, limit).await?;
             self.speaks_http2.store(matches!(link, Link::Http2(_)), Ordering::Relaxed);
             if let Link::Http2(link) = &link {
-                self.pool.keep(Link::Http2(link.clone()), self.clock.now());
+                self.pool.share(link.clone(), self.clock.now());
             }
-            drop(turn);
             Ok((link, false))
         };
         timeout_at(own, making).await.unwrap_or(Err(BreakKind::ConnectTimeout))

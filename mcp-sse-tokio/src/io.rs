@@ -198,7 +198,7 @@ impl AsyncRead for Io {
         match &result {
             Ok(()) if taken.is_empty() && has_room => facts.end = Some(BreakKind::Closed),
             Ok(()) => facts.response.follow(taken),
-            Err(error) => facts.end = Some(break_kind(error)),
+            Err(error) => facts.end = Some(BreakKind::from(error)),
         }
         Poll::Ready(result)
     }
@@ -231,14 +231,5 @@ impl AsyncWrite for Io {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.transport).poll_shutdown(cx)
-    }
-}
-
-/// What kind of break an error of input or output is.
-pub(crate) fn break_kind(error: &io::Error) -> BreakKind {
-    match error.kind() {
-        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => BreakKind::Reset,
-        ErrorKind::UnexpectedEof => BreakKind::TlsTruncated,
-        _ => BreakKind::Io,
     }
 }

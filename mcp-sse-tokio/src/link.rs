@@ -10,11 +10,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use h2::Reason;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mcp_sse_core::exchange::{BreakKind, Framing};
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse};
 use tokio::sync::watch;
 
 use crate::io::{Io, Meter, Transport};
@@ -68,6 +70,12 @@ impl Http1 {
         }
         self.connection.is_some()
     }
+
+    /// Whether a connection that nobody uses is still open, and silent; found without waiting.
+    pub(crate) fn is_usable(&mut self) -> bool {
+        let is_open = self.drive(&mut Context::from_waker(Waker::noop()));
+        is_open && self.sender.is_ready() && !self.meter.has_news()
+    }
 }
 
 impl Link {
@@ -102,17 +110,6 @@ impl Link {
                 .await;
             let (sender, connection) = made.map_err(|_| meter.end())?;
             Ok(Self::Http1(Box::new(Http1 { connection: Some(connection), sender, meter })))
-        }
-    }
-
-    /// Whether a kept connection is still open, and silent; found without waiting.
-    pub(crate) fn is_usable(&mut self) -> bool {
-        match self {
-            Self::Http1(link) => {
-                let is_open = link.drive(&mut Context::from_waker(Waker::noop()));
-                is_open && link.sender.is_ready() && !link.meter.has_news()
-            }
-            Self::Http2(link) => !link.sender.is_closed(),
         }
     }
 
@@ -158,7 +155,7 @@ impl Link {
         };
         let cause = h2_error(error);
         let is_refused = cause.is_some_and(|cause| {
-            cause.is_remote() && (cause.is_go_away() || cause.reason() == Some(h2::Reason::REFUSED_STREAM))
+            cause.is_remote() && (cause.is_go_away() || cause.reason() == Some(Reason::REFUSED_STREAM))
         });
         let kind = match cause {
             _ if error.is_parse_too_large() => BreakKind::HeadTooLarge,
@@ -169,30 +166,28 @@ impl Link {
         (kind, is_refused)
     }
 
-    /// How a body that failed has ended: short of its framing, or broken. `is_chunked` and `has_length` are its head's.
-    pub(crate) fn end(&self, error: &hyper::Error, is_chunked: bool, has_length: bool) -> Result<Framing, BreakKind> {
+    /// Tells of a body that failed: short of its framing, or broken.
+    pub(crate) fn tell_end(&self, error: &hyper::Error, exchange: &mut Exchange, now: Timestamp) -> Result<(), Misuse> {
+        let has_length = exchange.head().is_some_and(|head| head.content_length().is_some());
         match (self, h2_error(error)) {
             (Self::Http1(link), _) => {
                 let facts = link.meter.facts();
-                let is_complete = is_chunked && facts.response.is_complete();
-                match facts.end {
-                    Some(BreakKind::Closed | BreakKind::TlsTruncated) if is_complete => Ok(Framing::Marked),
-                    // Closed in an orderly way, but too early.
-                    Some(BreakKind::Closed) => Ok(Framing::Short),
-                    // If the connection is fine, it is the framing that is not.
-                    kind => Err(kind.unwrap_or(BreakKind::Malformed)),
-                }
+                // If the connection is fine, it is the framing that is not.
+                let kind = facts.end.unwrap_or(BreakKind::Malformed);
+                exchange.on_connection_end(kind, facts.response.is_complete(), now)
             }
             // h2 itself ends a stream whose data does not add up to its declared length.
-            (Self::Http2(_), Some(cause))
+            (_, Some(cause))
                 if has_length
                     && cause.is_library()
                     && cause.is_reset()
-                    && cause.reason() == Some(h2::Reason::PROTOCOL_ERROR) =>
+                    && cause.reason() == Some(Reason::PROTOCOL_ERROR) =>
             {
-                Ok(Framing::Short)
+                exchange.on_end(Framing::Short, now)
             }
-            (Self::Http2(_), cause) => Err(cause.map_or_else(|| self.meter().end(), |cause| self.kind_of(cause))),
+            (_, cause) => {
+                exchange.on_broken(cause.map_or_else(|| self.meter().end(), |cause| self.kind_of(cause)), now)
+            }
         }
     }
 

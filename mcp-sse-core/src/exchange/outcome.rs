@@ -85,6 +85,20 @@ pub enum BreakKind {
     Io,
 }
 
+/// What an error of reading or writing a connection says of its end.
+#[cfg(feature = "std")]
+impl From<&std::io::Error> for BreakKind {
+    fn from(error: &std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => Self::Reset,
+            // Libraries of TLS say so of an end without its alert.
+            ErrorKind::UnexpectedEof => Self::TlsTruncated,
+            _ => Self::Io,
+        }
+    }
+}
+
 impl fmt::Display for BreakKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
