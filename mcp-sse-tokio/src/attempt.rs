@@ -78,7 +78,7 @@ impl Attempt {
             Stage::Connecting(connecting) => {
                 let connected = ready!(connecting.as_mut().poll(cx));
                 self.stage = Stage::Unconnected;
-                if let Err(kind) = connected.and_then(|connected| self.begin(connected, exchange, inner.clock)) {
+                if let Err(kind) = connected.and_then(|connected| self.begin(connected, exchange, inner)) {
                     exchange.on_broken(kind, inner.clock.now()).ok();
                 }
             }
@@ -94,8 +94,8 @@ impl Attempt {
     }
 
     /// Gives the request to hyper; nothing is written yet.
-    fn begin(&mut self, connected: Connected, exchange: &mut Exchange, clock: Clock) -> Result<(), BreakKind> {
-        let ((mut link, is_reused), begun_at) = (connected, clock.now());
+    fn begin(&mut self, connected: Connected, exchange: &mut Exchange, inner: &Inner) -> Result<(), BreakKind> {
+        let ((mut link, is_reused), begun_at) = (connected, inner.clock.now());
         self.must_be_new = is_reused;
         let told = if is_reused { exchange.on_reused(begun_at) } else { exchange.on_connected(begun_at) };
         if told.is_err() {
@@ -103,7 +103,8 @@ impl Attempt {
         }
         let progress = Arc::new(Progress::of(&self.body));
         let is_http2 = matches!(link, Link::Http2(_));
-        let request = request::build(&self.request, self.body.clone(), is_http2, Arc::clone(&progress));
+        let proxy = inner.connector.proxy.as_ref().filter(|proxy| !proxy.tunnels);
+        let request = request::build(&self.request, self.body.clone(), is_http2, proxy, Arc::clone(&progress));
         // The client checked its endpoint and headers; what HTTP still refuses was not sent.
         let request = request.map_err(|_| BreakKind::Io)?;
         let response = Some(link.send(request, Arc::clone(&progress), !is_reused));

@@ -23,6 +23,7 @@ use crate::clock::Clock;
 use crate::io::{Meter, Socket};
 use crate::link::Link;
 use crate::pool::Pool;
+use crate::proxy::Proxy;
 
 /// Makes connections to one origin, and keeps them.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub(crate) struct Connector {
     connections: ConnectionConfig,
     max_head_bytes: usize,
     tls: Option<Arc<rustls::ClientConfig>>,
+    pub(crate) proxy: Option<Proxy>,
     pub(crate) pool: Pool,
     /// Whether the last connection spoke HTTP/2, or the next one will.
     speaks_http2: AtomicBool,
@@ -42,7 +44,12 @@ pub(crate) struct Connector {
 pub(crate) type Connected = (Link, bool);
 
 impl Connector {
-    pub(crate) fn new(clock: Clock, config: &ClientConfig, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
+    pub(crate) fn new(
+        clock: Clock,
+        config: &ClientConfig,
+        tls: Option<Arc<rustls::ClientConfig>>,
+        proxy: Option<Proxy>,
+    ) -> Self {
         let connections = config.connections.clone();
         Self {
             clock,
@@ -51,6 +58,7 @@ impl Connector {
             speaks_http2: AtomicBool::new(tls.is_none() && connections.http2_prior_knowledge),
             connections,
             tls,
+            proxy,
             sharing: tokio::sync::Mutex::default(),
         }
     }
@@ -89,11 +97,16 @@ impl Connector {
     }
 
     async fn make(&self, endpoint: &Endpoint, limit: Instant) -> Result<Link, BreakKind> {
-        let socket = connect_any(&resolve(endpoint).await?, limit).await?;
+        let proxy = self.proxy.as_ref();
+        let (host, port) = proxy.map_or_else(|| (endpoint.host(), endpoint.port()), |proxy| (&proxy.host, proxy.port));
+        let socket = connect_any(&resolve(host, port).await?, limit).await?;
         // Requests are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
         let meter = Meter::of(socket);
-        let socket = Socket(Arc::clone(&meter));
+        let mut socket = Socket(Arc::clone(&meter));
+        if let Some(proxy) = proxy.filter(|proxy| proxy.tunnels) {
+            socket = proxy.tunnel(socket, endpoint).await?;
+        }
         let transport = if let Some(config) = &self.tls {
             let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| BreakKind::Handshake)?;
             let made = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
@@ -110,8 +123,7 @@ impl Connector {
 }
 
 /// The addresses of a host.
-async fn resolve(endpoint: &Endpoint) -> Result<Vec<SocketAddr>, BreakKind> {
-    let (host, port) = (endpoint.host(), endpoint.port());
+async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, BreakKind> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }

@@ -69,6 +69,10 @@ pub enum BreakKind {
     Connect,
     /// No connection could be made within the adapter's own limit for that.
     ConnectTimeout,
+    /// The proxy opened no tunnel to the host.
+    Proxy,
+    /// The proxy wants credentials, or others (status 407).
+    ProxyAuthentication,
     /// The TLS handshake failed.
     Handshake,
     /// The peer closed the connection where more had to come.
@@ -105,6 +109,8 @@ impl fmt::Display for BreakKind {
             Self::Resolve => "the host name could not be resolved",
             Self::Connect => "no connection could be made",
             Self::ConnectTimeout => "no connection could be made in time",
+            Self::Proxy => "the proxy opened no tunnel",
+            Self::ProxyAuthentication => "the proxy wants credentials",
             Self::Handshake => "the TLS handshake failed",
             Self::Closed => "the peer closed the connection early",
             Self::Reset => "the peer reset the connection",

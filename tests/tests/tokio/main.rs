@@ -5,4 +5,5 @@ mod backpressure;
 mod cancel;
 mod deadline;
 mod http2;
+mod proxy;
 mod typed;
