@@ -6,4 +6,5 @@ mod cancel;
 mod deadline;
 mod http2;
 mod proxy;
+mod reuse;
 mod typed;
