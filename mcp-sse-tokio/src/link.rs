@@ -159,7 +159,7 @@ impl Link {
         });
         let kind = match cause {
             _ if error.is_parse_too_large() => BreakKind::HeadTooLarge,
-            Some(cause) => self.kind_of(cause),
+            Some(cause) => kind_of(cause, self.meter().end()),
             None if error.is_parse() => BreakKind::Malformed,
             None => self.meter().end(),
         };
@@ -168,7 +168,6 @@ impl Link {
 
     /// Tells of a body that failed: short of its framing, or broken.
     pub(crate) fn tell_end(&self, error: &hyper::Error, exchange: &mut Exchange, now: Timestamp) -> Result<(), Misuse> {
-        let has_length = exchange.head().is_some_and(|head| head.content_length().is_some());
         match (self, h2_error(error)) {
             (Self::Http1(link), _) => {
                 let facts = link.meter.facts();
@@ -176,31 +175,39 @@ impl Link {
                 let kind = facts.end.unwrap_or(BreakKind::Malformed);
                 exchange.on_connection_end(kind, facts.response.is_complete(), now)
             }
-            // h2 itself ends a stream whose data does not add up to its declared length.
-            (_, Some(cause))
-                if has_length
-                    && cause.is_library()
-                    && cause.is_reset()
-                    && cause.reason() == Some(Reason::PROTOCOL_ERROR) =>
-            {
-                exchange.on_end(Framing::Short, now)
-            }
-            (_, cause) => {
-                exchange.on_broken(cause.map_or_else(|| self.meter().end(), |cause| self.kind_of(cause)), now)
-            }
+            (Self::Http2(link), Some(cause)) => tell_stream_end(cause, link.meter.end(), exchange, now),
+            (Self::Http2(link), None) => exchange.on_broken(link.meter.end(), now),
         }
     }
+}
 
-    fn kind_of(&self, error: &h2::Error) -> BreakKind {
-        if error.is_io() {
-            self.meter().end()
-        } else if error.is_library() {
-            BreakKind::Malformed
-        } else if error.is_go_away() {
-            BreakKind::Closed
-        } else {
-            BreakKind::Reset
-        }
+/// Tells of a body over HTTP/2 that failed; `connection` is how its connection ended, if that is why.
+pub(crate) fn tell_stream_end(
+    error: &h2::Error,
+    connection: BreakKind,
+    exchange: &mut Exchange,
+    now: Timestamp,
+) -> Result<(), Misuse> {
+    let has_length = exchange.head().is_some_and(|head| head.content_length().is_some());
+    let is_violation = error.is_library() && error.is_reset() && error.reason() == Some(Reason::PROTOCOL_ERROR);
+    if has_length && is_violation {
+        // h2 itself ends a stream whose data does not add up to its declared length. Of the frame by which it found that
+        // out, which may hold the whole answer, it shows nothing.
+        exchange.on_end(Framing::Discarded, now)
+    } else {
+        exchange.on_broken(kind_of(error, connection), now)
+    }
+}
+
+fn kind_of(error: &h2::Error, connection: BreakKind) -> BreakKind {
+    if error.is_io() {
+        connection
+    } else if error.is_library() {
+        BreakKind::Malformed
+    } else if error.is_go_away() {
+        BreakKind::Closed
+    } else {
+        BreakKind::Reset
     }
 }
 
