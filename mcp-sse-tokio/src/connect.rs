@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{ClientConfig, ConnectionConfig, Endpoint};
 use mcp_sse_core::exchange::BreakKind;
@@ -103,7 +104,7 @@ impl Connector {
         // Requests are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
         let meter = Meter::of(socket);
-        let mut socket = Socket(Arc::clone(&meter));
+        let mut socket = Socket { meter: Arc::clone(&meter), early: Bytes::new() };
         if let Some(proxy) = proxy.filter(|proxy| proxy.tunnels) {
             socket = proxy.tunnel(socket, endpoint).await?;
         }

@@ -68,7 +68,6 @@ impl Proxy {
             _ => return Err(BreakKind::Proxy),
         }
         let parts = connection.into_parts();
-        // The client speaks first, in TLS and in HTTP/2: what came already is nobody's.
-        if parts.read_buf.is_empty() { Ok(parts.io.into_inner()) } else { Err(BreakKind::Proxy) }
+        Ok(Socket { early: parts.read_buf, ..parts.io.into_inner() })
     }
 }
