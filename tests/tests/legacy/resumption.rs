@@ -178,7 +178,7 @@ fn e6_the_stream_of_initialize_is_resumed_too<A: Adapter>() {
     let peer = Peer::start();
     let result = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"a","version":"1"}}}"#;
     let primed = Response::sse([Sse::data("").id("i-1").retry(10)]).header("Mcp-Session-Id", "s-1");
-    let broken = Script::new(primed).then(Ending::Reset).for_method("initialize");
+    let broken = Script::new(primed).cut(At::mark(Mark::BlockEnd(0)), Ending::Reset).for_method("initialize");
     let scenario = peer.scenario([broken, replays("i-1", Response::sse([Sse::data(result).id("i-2")]))]);
     assert_eq!(execution(&client::<A>(&scenario).call(CALL).expect("an answer")), 1);
     assert_eq!((scenario.executions_of("initialize"), cursors(&scenario)), (1, vec!["i-1".to_owned()]));
@@ -190,8 +190,9 @@ fn e6_the_stream_of_initialize_is_resumed_too<A: Adapter>() {
 fn f11_a_reset_stream_waits_its_retry_too_and_remembers_it<A: Adapter>() {
     const RETRY: Duration = Duration::from_millis(250);
     let peer = Peer::start();
-    let first = Script::new(Response::sse([Sse::data("").id("e-1").retry(250)])).then(Ending::Reset);
-    let second = resumes("e-1", Script::new(Response::sse([Sse::progress(1).id("e-2")])).then(Ending::Reset));
+    let reset = |block| Script::new(Response::sse([block])).cut(At::mark(Mark::BlockEnd(0)), Ending::Reset);
+    let first = reset(Sse::data("").id("e-1").retry(250));
+    let second = resumes("e-1", reset(Sse::progress(1).id("e-2")));
     let third = replays("e-2", after(2));
     let scenario = peer.scenario([opens_sessions(), first.for_method(CALL), second, third]);
     let client = client::<A>(&scenario);
