@@ -3,6 +3,7 @@
 
 mod cancel;
 mod close;
+mod handlers;
 mod listening;
 mod resumption;
 mod sessions;
