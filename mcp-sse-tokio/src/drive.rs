@@ -104,14 +104,9 @@ impl Driver {
         };
         let handler = message.method().and_then(|method| self.inner.handlers.get(method));
         if let (Some(handler), Some(id), Some(runtime)) = (handler, message.id().cloned(), &self.runtime) {
-            let (inner, answer) = (Arc::clone(&self.inner), handler(message.clone()));
-            drop(runtime.spawn(async move {
-                let answer = answer.await;
-                let answer = answer.as_deref().map_err(Clone::clone);
-                // The call may be over; then nobody waits for an answer any more.
-                inner.core().respond(call, &id, answer, inner.clock.now()).ok();
-                inner.wake();
-            }));
+            let asked = Asked { inner: Arc::clone(&self.inner), call, id, answer: None };
+            let answer = handler(message.clone());
+            drop(runtime.spawn(async move { asked.answer(answer.await) }));
         }
     }
 
@@ -178,6 +173,31 @@ impl Driver {
         self.inner.forget(call);
         self.call = None;
         None
+    }
+}
+
+/// A request of the server's that waits for its answer. Dropped without one, as when the handler panics, it is an
+/// internal error.
+struct Asked {
+    inner: Arc<Inner>,
+    call: CallId,
+    id: Id,
+    answer: Option<Result<String, ErrorReply>>,
+}
+
+impl Asked {
+    fn answer(mut self, answer: Result<String, ErrorReply>) {
+        self.answer = Some(answer);
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let answer = self.answer.take().unwrap_or_else(|| Err(ErrorReply::internal()));
+        let answer = answer.as_deref().map_err(Clone::clone);
+        // The call may be over; then nobody waits for an answer any more.
+        self.inner.core().respond(self.call, &self.id, answer, self.inner.clock.now()).ok();
+        self.inner.wake();
     }
 }
 

@@ -1,6 +1,7 @@
 //! F15: what a server asks of its client, on the stream of a call and on the one that belongs to none, and the answers that
 //! are posted to it.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,6 +20,7 @@ over_both_adapters![
     f15_a_handler_may_make_a_call_itself_on_the_stream_of_a_call,
     f15_a_handler_may_make_a_call_itself_on_the_listening_stream,
     f15_a_handler_that_fails_gives_its_error,
+    f15_a_handler_that_panics_is_an_internal_error_and_harms_no_call,
     f15_a_handler_that_takes_long_stalls_no_other_call_on_a_channel,
     f15_a_request_on_a_channel_is_answered_where_messages_are_posted,
     f15_a_request_on_a_stream_that_then_breaks_is_answered,
@@ -226,6 +228,22 @@ fn f15_a_handler_that_takes_long_stalls_no_other_call_on_a_channel<A: Adapter>()
     }
     gate.open();
     assert_eq!((replies(&scenario, 1).len(), entered.load(Ordering::SeqCst)), (1, 1));
+}
+
+fn f15_a_handler_that_panics_is_an_internal_error_and_harms_no_call<A: Adapter>() {
+    let (peer, channel) = (Peer::start(), Channel::new());
+    let scenario = peer.scenario(channel.serves());
+    scenario.push([takes_replies(&Gate::new())]);
+    // As a panic does, without its message on standard error.
+    let client = over_a_channel::<A>(&scenario, Handler::answers(|_| resume_unwind(Box::new(()))));
+    client.call(CALL).expect("an answer");
+    // More of them than may be under way at once.
+    for number in 1..=12 {
+        channel.say(&ask(number, ROOTS));
+        assert_eq!(replies(&scenario, number)[number - 1]["error"]["code"], -32603);
+    }
+    client.call(CALL).expect("an answer");
+    assert_eq!(scenario.executions_of("initialize"), 1);
 }
 
 fn e22_a_modern_servers_request_is_never_answered<A: Adapter>() {
