@@ -48,16 +48,17 @@ impl Channel {
 
     /// Takes messages of this method, and leaves their answers to the test.
     pub fn accepts(&self, method: &str) -> Script {
-        Script::new(Response::empty(202)).for_method(method)
+        let method = method.to_owned();
+        Script::new(Response::empty(202)).when(move |request| {
+            !request.messages.is_empty() && request.method() == Some(&method) && !is_posted_in_vain(request)
+        })
     }
 
     /// What a sound server of this revision does: the scripts of `initialize`, `tools/list`, `tools/call` and `ping`. POSTs to
     /// the place of the GET are refused with 405, as they were then.
     pub fn serves(&self) -> Vec<Script> {
-        let posts_in_vain = Script::new(Response::empty(405).header("Allow", "GET")).without_executing();
-        let mut scripts = vec![posts_in_vain.when(|request| {
-            matches!(request.kind(), Kind::Call | Kind::Notification) && !request.target.contains("/messages")
-        })];
+        let in_vain = Script::new(Response::empty(405).header("Allow", "GET")).without_executing();
+        let mut scripts = vec![in_vain.when(is_posted_in_vain)];
         scripts.push(self.opens());
         scripts.extend(["initialize", "tools/list", "tools/call", "ping"].map(|method| self.answers(method)));
         scripts
@@ -83,4 +84,9 @@ impl Channel {
     pub fn feed(&self) -> &Feed {
         &self.feed
     }
+}
+
+/// Whether a message is posted to the place of the GET, which is the scenario's own path.
+fn is_posted_in_vain(request: &Request) -> bool {
+    request.http_method == "POST" && request.target.matches('/').count() == 2
 }

@@ -2,8 +2,11 @@
 //! adapters: one file per behaviour, each test run once for each adapter.
 
 mod cancel;
+mod channel;
 mod close;
 mod handlers;
+mod ladder;
 mod listening;
 mod resumption;
 mod sessions;
+mod subscriptions;
