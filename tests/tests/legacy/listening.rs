@@ -14,7 +14,7 @@ use mcp_sse_tests::legacy_peer::{
     LAST_EVENT_ID, SESSION, VERSION, listens, log, opens_sessions, resumes, stream, what,
 };
 use mcp_sse_tests::over_both_adapters;
-use mcp_sse_tests::peer::{At, Ending, Feed, Mark, Peer, Request, Response, Scenario, Script, Sse};
+use mcp_sse_tests::peer::{At, Ending, Feed, Mark, Peer, Request, Response, Scenario, ScenarioLog, Script, Sse};
 use serde_json::json;
 
 over_both_adapters![
@@ -23,6 +23,7 @@ over_both_adapters![
     f12_five_openings_that_bring_nothing_are_the_last,
     f12_notifications_come_as_they_are_sent_and_calls_go_on_meanwhile,
     f12_stopping_closes_the_stream_and_nothing_else,
+    f12_two_who_listen_share_one_stream_and_the_second_goes_on_without_the_first,
 ];
 
 fn client<A: Adapter>(scenario: &Scenario) -> A {
@@ -146,4 +147,48 @@ fn f12_stopping_closes_the_stream_and_nothing_else<A: Adapter>() {
     // A stream that answers nothing is not cancelled by a notification.
     let whats: Vec<_> = scenario.requests().iter().map(what).collect();
     assert_eq!(whats, ["initialize", "notifications/initialized", "GET", "tools/call"]);
+}
+
+fn f12_two_who_listen_share_one_stream_and_the_second_goes_on_without_the_first<A: Adapter>() {
+    let (peer, feed) = (Peer::start(), Feed::new());
+    let scenario = peer.scenario([opens_sessions(), listens(stream([], &feed))]);
+    let client = client::<A>(&scenario);
+    let listen = |until: &'static str| {
+        let (heard, hears) = mpsc::channel();
+        let client = client.clone();
+        let listener = thread::spawn(move || {
+            client.listen(&json!({}), &mut |event| {
+                let text = text_of(&event).unwrap_or_default();
+                let is_last = text == until;
+                heard.send(text).expect("a test that listens");
+                if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+        });
+        (listener, hears)
+    };
+    let has_come = |hears: &mpsc::Receiver<String>, text: &str| {
+        while hears.recv_timeout(BOUND).expect("it comes") != text {}
+    };
+    let (first, first_hears) = listen("last of the first");
+    feed.message(&log("one"));
+    has_come(&first_hears, "one");
+    let (second, second_hears) = listen("last of the second");
+    // Until the second one listens.
+    while second_hears.recv_timeout(Duration::from_millis(20)).is_err() {
+        feed.message(&log("two"));
+    }
+    assert_eq!(gets(&scenario).len(), 1, "a session has one such stream");
+    feed.message(&log("last of the first"));
+    first.join().expect("the first");
+    has_come(&second_hears, "last of the first");
+    // The first one read it, so the second opens it anew.
+    let opened_anew =
+        |log: &ScenarioLog| log.requests.iter().filter(|request| request.http_method == "GET").count() == 2;
+    assert!(scenario.wait_for(opened_anew, BOUND));
+    let read_before = gets(&scenario)[0].connection;
+    assert!(peer.wait_for(|log| log.connections[read_before].ended, BOUND));
+    feed.message(&log("last of the second"));
+    has_come(&second_hears, "last of the second");
+    second.join().expect("the second");
+    assert_eq!(scenario.executions_of("initialize"), 1);
 }
