@@ -96,13 +96,9 @@ impl Driver {
             return;
         };
         if let (Some(handler), Some(runtime)) = (self.inner.handlers.get(method), &self.runtime) {
-            let (inner, id, answer) = (Arc::clone(&self.inner), id.clone(), handler(message.clone()));
-            drop(runtime.spawn(async move {
-                let answer = answer.await;
-                let answer = answer.as_deref().map_err(Clone::clone);
-                // The call may be over; then nobody waits for an answer any more.
-                inner.respond(call, &id, answer).ok();
-            }));
+            let asked = Asked { inner: Arc::clone(&self.inner), call, id: id.clone(), answer: None };
+            let answer = handler(message.clone());
+            drop(runtime.spawn(async move { asked.answer(answer.await) }));
         }
     }
 
@@ -165,6 +161,30 @@ impl Driver {
         self.inner.forget(call);
         self.call = None;
         None
+    }
+}
+
+/// A request of the server's that waits for its answer. Dropped without one, as when the handler panics, it is an
+/// internal error.
+struct Asked {
+    inner: Arc<Inner>,
+    call: CallId,
+    id: Id,
+    answer: Option<Result<String, ErrorReply>>,
+}
+
+impl Asked {
+    fn answer(mut self, answer: Result<String, ErrorReply>) {
+        self.answer = Some(answer);
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let answer = self.answer.take().unwrap_or_else(|| Err(ErrorReply::internal()));
+        let answer = answer.as_deref().map_err(Clone::clone);
+        // The call may be over; then nobody waits for an answer any more.
+        self.inner.respond(self.call, &self.id, answer).ok();
     }
 }
 

@@ -1,5 +1,6 @@
 //! Shared test tools.
 
+pub mod adapters;
 pub mod bare_loop;
 pub mod blocking;
 pub mod call_program;
@@ -8,6 +9,7 @@ pub mod chunking;
 pub mod conformance;
 pub mod forward_proxy;
 pub mod fuzz;
+pub mod legacy_peer;
 pub mod loop_driver;
 pub mod matrix;
 pub mod oracle;
