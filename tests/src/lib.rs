@@ -1,5 +1,6 @@
 //! Shared test tools.
 
+pub mod back_to_back;
 pub mod bare_loop;
 pub mod blocking;
 pub mod call_program;

@@ -52,6 +52,9 @@ pub struct ServerLimits {
     pub ask_timeout: Duration,
     /// How long a message may wait on an open stream whose reader takes nothing. Default 60 s, four keep-alives.
     pub stall_timeout: Duration,
+    /// How long a stream that has ended is kept for a client that did not get its end. Default 2 min: one whose connection
+    /// was lost comes back within seconds.
+    pub replay_timeout: Duration,
     /// How long a session without requests and open streams is kept. Default 30 min, a usual length of web sessions.
     pub session_timeout: Duration,
     /// How long shutting down waits for calls under way and readers. Default 10 s: supervisors kill after 30.
@@ -77,6 +80,7 @@ impl Default for ServerLimits {
             call_timeout: Duration::from_secs(3600),
             ask_timeout: Duration::from_secs(600),
             stall_timeout: Duration::from_secs(60),
+            replay_timeout: Duration::from_secs(120),
             session_timeout: Duration::from_secs(1800),
             shutdown_timeout: Duration::from_secs(10),
         }
@@ -115,6 +119,7 @@ setters! {
     with_call_timeout call_timeout: Duration;
     with_ask_timeout ask_timeout: Duration;
     with_stall_timeout stall_timeout: Duration;
+    with_replay_timeout replay_timeout: Duration;
     with_session_timeout session_timeout: Duration;
     with_shutdown_timeout shutdown_timeout: Duration;
 }

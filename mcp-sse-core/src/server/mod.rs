@@ -385,6 +385,7 @@ impl Server {
                 }
                 Timer::KeepAlive(stream) => self.keep_alive(stream, now),
                 Timer::Stall(stream) => self.cut(stream, now),
+                Timer::Replay(stream) => self.forget_stream(stream),
                 Timer::Call(call) => self.call_timed_out(call, now),
                 Timer::Ask(ask) => self.fail_ask(ask),
                 Timer::Session(session) => self.session_timed_out(session, now),
@@ -463,6 +464,7 @@ impl Server {
 
     /// The adapter is to close an exchange at once.
     fn abandon(&mut self, id: ExchangeId) {
+        self.timers.clear(Timer::Body(id));
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             exchange.state = State::Cut;
             self.wakes.insert(id);

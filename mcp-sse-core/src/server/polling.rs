@@ -82,9 +82,8 @@ impl Server {
         stream.closes = false;
         self.exchanges.remove(&id);
         self.timers.clear(Timer::KeepAlive(name));
-        if !self.is_kept(name) {
-            self.forget_stream(name);
-        }
+        let is_kept = self.is_kept(name);
+        self.keep_or_forget(name, is_kept, now);
         Output::End
     }
 
@@ -126,9 +125,8 @@ impl Server {
             }
             (Purpose::Response, Some(_)) => {
                 // No disconnect cancels here. Without an id the client cannot come back, so the answer will go nowhere.
-                let has_answer = stream.open_calls.is_empty();
-                if has_answer && !is_kept {
-                    self.forget_stream(id);
+                if stream.open_calls.is_empty() {
+                    self.keep_or_forget(id, is_kept, now);
                 }
             }
             (Purpose::Listening, Some(_)) if is_kept => {}

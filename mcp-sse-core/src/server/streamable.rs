@@ -334,6 +334,7 @@ impl Server {
             // One who comes again takes the place of whoever was there: it is the same client, whose connection may be lost
             // without our having heard of it.
             self.take_over(id, stream, now);
+            self.prime_again(stream, now);
             return Ok(());
         }
         let stream = self.add_session_stream(id, session, Purpose::Listening, 0, now)?;
@@ -342,6 +343,16 @@ impl Server {
         }
         self.queued(stream, now);
         Ok(())
+    }
+
+    /// One who comes without an id gets one to come back with.
+    fn prime_again(&mut self, name: StreamId, now: Timestamp) {
+        let retry = self.config.retry;
+        let primes = |stream: &&mut Stream| stream.ids.is_some_and(|ids| ids.primes) && !stream.queue.has_waiting();
+        if let Some(stream) = self.streams.get_mut(&name).filter(primes) {
+            stream.prime(retry);
+            self.queued(name, now);
+        }
     }
 
     /// Lets a stream of this session go on behind an event of its own. False if there is none, or something is missing.
