@@ -271,9 +271,9 @@ impl BackToBack {
             link.delivered += piece.len();
             let mut input = &piece[..];
             while !input.is_empty() {
-                match self.client.exchange(client) {
-                    Some(exchange) if exchange.on_body(&mut input, now).is_ok() => {}
-                    _ => break,
+                let exchange = self.client.exchange(client);
+                if exchange.is_none_or(|exchange| exchange.on_body(&mut input, now).is_err()) {
+                    break;
                 }
                 self.carry_out();
             }
