@@ -1,6 +1,7 @@
 //! Shared test tools.
 
 pub mod adapters;
+pub mod back_to_back;
 pub mod bare_loop;
 pub mod blocking;
 pub mod call_program;
@@ -16,6 +17,7 @@ pub mod oracle;
 pub mod peer;
 pub mod peer_h2;
 pub mod real_servers;
+pub mod server_driver;
 pub mod session_server;
 pub mod story;
 pub mod tokio_client;
