@@ -1,5 +1,6 @@
 //! Shared test tools.
 
+pub mod back_to_back;
 pub mod bare_loop;
 pub mod blocking;
 pub mod call_program;
@@ -14,6 +15,7 @@ pub mod oracle;
 pub mod peer;
 pub mod peer_h2;
 pub mod real_servers;
+pub mod server_driver;
 pub mod session_server;
 pub mod story;
 pub mod tokio_client;
