@@ -119,7 +119,8 @@ impl ClientBuilder {
             return Err(BuildError::Unsendable);
         }
         let clock = Clock::new();
-        let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
+        let may_need_tls = endpoint.is_tls() || config.allows_foreign_endpoint;
+        let tls = may_need_tls.then(|| tls_config(self.certificates)).transpose();
         let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
         let connections = config.connections.clone();
         // The hasher's keys are random: chance enough for jitter.

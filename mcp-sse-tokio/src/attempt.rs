@@ -93,8 +93,9 @@ impl Attempt {
         }
         let progress = Arc::new(Progress::of(&self.body));
         let is_http2 = matches!(link, Link::Http2(_));
-        let proxy = inner.connector.proxy.as_ref().filter(|proxy| !proxy.tunnels);
-        let request = request::build(&self.request, self.body.clone(), is_http2, proxy, Arc::clone(&progress));
+        let proxy = inner.connector.forwarder(&self.request.endpoint)?;
+        let request =
+            request::build(&self.request, self.body.clone(), is_http2, proxy.as_deref(), Arc::clone(&progress));
         // The client checked its endpoint and headers; what HTTP still refuses was not sent.
         let request = request.map_err(|_| BreakKind::Io)?;
         let response = Some(link.send(request, Arc::clone(&progress), !is_reused));
@@ -118,7 +119,7 @@ impl Attempt {
         let mut is_at_end = || link.drive(&mut cx) && reader.poll_discard(&mut cx).is_ready();
         let has_ended = (0..STEPS_TO_END).any(|_| is_at_end());
         if has_ended && link.drive(&mut cx) && link.meter.facts().is_sent && link.sender.is_ready() {
-            inner.connector.pool.keep(link, inner.clock.now());
+            inner.connector.pool.keep(&self.request.endpoint, link, inner.clock.now());
         }
     }
 }
