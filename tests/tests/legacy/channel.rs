@@ -113,14 +113,27 @@ fn h1_a_foreign_or_empty_endpoint_fails_the_handshake_at_once<A: Adapter>() {
     assert_eq!(other.connections(), 0);
 }
 
+/// What was kept of connections to the stream's own host is not used for another, nor its scheme.
 fn h1_a_foreign_endpoint_is_taken_if_the_caller_allows_it<A: Adapter>() {
-    let (peer, other, channel) = (Peer::start(), Peer::start(), Channel::new());
-    let elsewhere = other.scenario([channel.answers("initialize"), channel.answers(CALL)]);
-    let scenario = peer.scenario([channel.opens_with(Some(&format!("{}/messages", elsewhere.url())))]);
-    let settings = Settings::fixed(scenario.url(), ProtocolVersion::V2024_11_05);
-    let client = A::new(settings.config(|config| config.with_allows_foreign_endpoint(true)));
-    assert_eq!(execution(&client.call(CALL).expect("an answer")), 1);
-    assert_eq!((posts(&scenario).len(), posts(&elsewhere).len()), (0, 3));
+    for (finds_out, other) in [(false, Peer::start()), (true, Peer::start()), (true, Peer::start_tls())] {
+        let (peer, channel) = (Peer::start(), Channel::new());
+        let elsewhere = other.scenario([channel.answers("initialize"), channel.answers(CALL)]);
+        let in_vain = Script::new(Response::empty(405)).when(|request| !request.messages.is_empty());
+        let opens = channel.opens_with(Some(&format!("{}/messages", elsewhere.url())));
+        let scenario = peer.scenario([in_vain.without_executing(), opens]);
+        let settings = match finds_out {
+            true => Settings::auto(scenario.url()),
+            false => Settings::fixed(scenario.url(), ProtocolVersion::V2024_11_05),
+        };
+        let settings = match elsewhere.url().starts_with("https") {
+            true => settings.trusts(other.certificate_pem()),
+            false => settings,
+        };
+        let client = A::new(settings.config(|config| config.with_allows_foreign_endpoint(true)));
+        assert_eq!(execution(&client.call(CALL).expect("an answer")), 1);
+        let refused = if finds_out { 2 } else { 0 };
+        assert_eq!((posts(&scenario).len(), posts(&elsewhere).len()), (refused, 3));
+    }
 }
 
 fn h1_a_get_that_is_refused_fails_the_handshake<A: Adapter>() {
