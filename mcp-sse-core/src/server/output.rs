@@ -101,7 +101,7 @@ pub enum ServerEvent {
         /// What was asked.
         ask: AskId,
         /// The answer, a result or an error.
-        message: Message,
+        message: Box<Message>,
     },
     /// What was asked will not be answered: its session ended, or nobody answered in time.
     AskFailed {
