@@ -7,6 +7,7 @@
 //! else's.
 
 use std::future::poll_fn;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -18,12 +19,6 @@ use crate::attempt::Attempt;
 use crate::client::{Inner, Used};
 use crate::clock::Timer;
 use crate::trace::Trace;
-
-/// What a call tells.
-pub(crate) enum Told {
-    Event(CallEvent),
-    Done(Done),
-}
 
 /// Drives one call.
 pub(crate) struct Driver {
@@ -48,17 +43,15 @@ impl Driver {
     /// To the end; what it tells before is dropped.
     pub(crate) async fn run(mut self) -> Done {
         loop {
-            if let Told::Done(done) = poll_fn(|cx| self.poll(cx)).await {
+            if let ControlFlow::Break(done) = poll_fn(|cx| self.poll(cx)).await {
                 return done;
             }
         }
     }
 
-    /// The next thing that the call has to tell; pending for ever after its end.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Told> {
-        if self.runtime.is_none() {
-            self.runtime = Handle::try_current().ok();
-        }
+    /// The next event of the call, or its end; pending for ever after that.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ControlFlow<Done, CallEvent>> {
+        self.runtime = self.runtime.take().or_else(|| Handle::try_current().ok());
         let Some(call) = self.call else {
             return Poll::Pending;
         };
@@ -82,13 +75,13 @@ impl Driver {
                 Some(Step::Event(_, event)) => {
                     self.trace.tell(&event);
                     self.handle(call, &event);
-                    return Poll::Ready(Told::Event(event));
+                    return Poll::Ready(ControlFlow::Continue(event));
                 }
                 Some(Step::Done(_, done)) => {
                     self.trace.tell(&done);
                     self.inner.forget(call);
                     self.call = None;
-                    return Poll::Ready(Told::Done(done));
+                    return Poll::Ready(ControlFlow::Break(done));
                 }
                 // Close: what is dropped closes.
                 Some(_) => self.attempt = None,
@@ -99,28 +92,20 @@ impl Driver {
 
     /// Has a request of the server's answered by its handler, if there is one, in a task of its own.
     fn handle(&self, call: CallId, event: &CallEvent) {
-        let CallEvent::Request { message, awaits_reply: true, .. } = event else {
+        let Some((method, id, message)) = event.awaiting() else {
             return;
         };
-        let handler = message.method().and_then(|method| self.inner.handlers.get(method));
-        if let (Some(handler), Some(id), Some(runtime)) = (handler, message.id().cloned(), &self.runtime) {
-            let (inner, answer) = (Arc::clone(&self.inner), handler(message.clone()));
-            drop(runtime.spawn(async move {
-                let answer = answer.await;
-                let answer = answer.as_deref().map_err(Clone::clone);
-                // The call may be over; then nobody waits for an answer any more.
-                inner.core().respond(call, &id, answer, inner.clock.now()).ok();
-                inner.wake();
-            }));
+        if let (Some(handler), Some(runtime)) = (self.inner.handlers.get(method), &self.runtime) {
+            let asked = Asked { inner: Arc::clone(&self.inner), call, id: id.clone(), answer: None };
+            let answer = handler(message.clone());
+            drop(runtime.spawn(async move { asked.answer(answer.await) }));
         }
     }
 
     /// Answers a request of the server's that came on this call.
     pub(crate) fn respond(&self, request: &Id, answer: Result<&str, ErrorReply>) -> Result<(), RespondError> {
         let call = self.call.ok_or(RespondError::NotAsked)?;
-        let responded = self.inner.core().respond(call, request, answer, self.inner.clock.now());
-        self.inner.wake();
-        responded
+        self.inner.respond(call, request, answer)
     }
 
     /// One thing that may wait: of the attempt under way, or until the next one is due.
@@ -160,24 +145,46 @@ impl Driver {
     /// Cancels the call. Gives its end, unless it has come before.
     pub(crate) fn give_up(&mut self) -> Option<Done> {
         let call = self.call?;
-        if let Some(attempt) = &mut self.attempt {
-            let lent = self.inner.core().lend_exchange(attempt.id);
-            if let Some(mut exchange) = lent {
-                attempt.tell_sent(&mut exchange);
-                self.inner.core().return_exchange(attempt.id, exchange, self.inner.clock.now());
-            }
+        let mut core = self.inner.core();
+        if let Some(attempt) = &self.attempt {
+            core.exchange(attempt.id).into_iter().for_each(|exchange| attempt.tell_sent(exchange));
         }
-        self.inner.core().cancel(call, self.inner.clock.now());
+        core.cancel(call, self.inner.clock.now());
+        drop(core);
         // What it has to tell is told already, and waits for nothing.
         let mut cx = Context::from_waker(Waker::noop());
         while let Poll::Ready(told) = self.poll(&mut cx) {
-            if let Told::Done(done) = told {
+            if let ControlFlow::Break(done) = told {
                 return Some(done);
             }
         }
         self.inner.forget(call);
         self.call = None;
         None
+    }
+}
+
+/// A request of the server's that waits for its answer. Dropped without one, as when the handler panics, it is an
+/// internal error.
+struct Asked {
+    inner: Arc<Inner>,
+    call: CallId,
+    id: Id,
+    answer: Option<Result<String, ErrorReply>>,
+}
+
+impl Asked {
+    fn answer(mut self, answer: Result<String, ErrorReply>) {
+        self.answer = Some(answer);
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let answer = self.answer.take().unwrap_or_else(|| Err(ErrorReply::internal()));
+        let answer = answer.as_deref().map_err(Clone::clone);
+        // The call may be over; then nobody waits for an answer any more.
+        self.inner.respond(self.call, &self.id, answer).ok();
     }
 }
 

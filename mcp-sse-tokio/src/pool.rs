@@ -8,9 +8,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::{ConnectionConfig, IdleConnections};
+use mcp_sse_core::client::{ConnectionConfig, Endpoint, IdleConnections};
 
-use crate::link::{Http1, Http2, Link};
+use crate::link::{Http1, Http2};
 
 /// Kept connections.
 #[derive(Debug)]
@@ -25,23 +25,25 @@ impl Pool {
     }
 
     /// The shared connection, if there is one that is not closed.
-    pub(crate) fn shared(&self, now: Timestamp) -> Option<Http2> {
+    pub(crate) fn shared(&self, endpoint: &Endpoint, now: Timestamp) -> Option<Http2> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         // Calls that still use a closed one have handles of their own.
-        let link = std::iter::from_fn(|| shared.take(now)).find(|link| !link.sender.is_closed())?;
-        shared.keep(link.clone(), now);
+        let link = std::iter::from_fn(|| shared.take(endpoint, now)).find(|link| !link.sender.is_closed())?;
+        shared.keep(endpoint, link.clone(), now);
         Some(link)
     }
 
-    /// The connection for one call that was kept last.
-    pub(crate) fn idle(&self, now: Timestamp) -> Option<Box<Http1>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).take(now)
+    pub(crate) fn share(&self, endpoint: &Endpoint, link: Http2, now: Timestamp) {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).keep(endpoint, link, now);
     }
 
-    pub(crate) fn keep(&self, link: Link, now: Timestamp) {
-        match link {
-            Link::Http1(link) => self.idle.lock().unwrap_or_else(PoisonError::into_inner).keep(link, now),
-            Link::Http2(link) => self.shared.lock().unwrap_or_else(PoisonError::into_inner).keep(link, now),
-        }
+    /// The connection for one call that was kept last, of those that were not closed meanwhile (E1).
+    pub(crate) fn idle(&self, endpoint: &Endpoint, now: Timestamp) -> Option<Box<Http1>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| idle.take(endpoint, now)).find_map(|mut link| link.is_usable().then_some(link))
+    }
+
+    pub(crate) fn keep(&self, endpoint: &Endpoint, link: Box<Http1>, now: Timestamp) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).keep(endpoint, link, now);
     }
 }

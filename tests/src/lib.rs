@@ -1,5 +1,6 @@
 //! Shared test tools.
 
+pub mod adapters;
 pub mod back_to_back;
 pub mod bare_loop;
 pub mod blocking;
@@ -7,7 +8,9 @@ pub mod call_program;
 pub mod channel_driver;
 pub mod chunking;
 pub mod conformance;
+pub mod forward_proxy;
 pub mod fuzz;
+pub mod legacy_peer;
 pub mod loop_driver;
 pub mod matrix;
 pub mod oracle;

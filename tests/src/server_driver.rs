@@ -364,7 +364,7 @@ impl ServerDriver {
         while let Some(event) = self.events.pop_front() {
             if let ServerEvent::Reply { ask, message } = event {
                 assert_eq!(ask, asked);
-                return *message;
+                return message;
             }
         }
         panic!("no reply");

@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 
 /// How many things wait to be told to one caller at most; what the channel brings beyond it is dropped, for one slow
 /// caller must not stop the others (an answer is never dropped).
-const MAX_QUEUED: usize = 1024;
+pub(super) const MAX_QUEUED: usize = 1024;
 
 impl Client {
     /// A notification on the channel: to the call whose progress it reports, else to all who listen.

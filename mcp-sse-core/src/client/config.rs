@@ -32,6 +32,10 @@ pub struct ClientConfig {
     /// How long each request of a handshake may take, and how long the `endpoint` event is waited for. Default 30 s:
     /// servers that are started on demand answer late. The deadline of a waiting call holds besides.
     pub handshake_timeout: Duration,
+    /// How long calls wait, when a session begins, for its listening stream to open; only a client that handles the
+    /// server's requests has one (F15). Default 1 s: a server that can ask there says so at once, and one that says
+    /// nothing before it has something to say must not hold up the calls.
+    pub listening_timeout: Duration,
     /// How many openings in a row may bring nothing new before a stream of an earlier revision is given up (F11,
     /// F12), and how many channels in a row may bring no message (H5). Default 5.
     pub max_barren_openings: u32,
@@ -128,6 +132,7 @@ impl Default for ClientConfig {
             handshake: true,
             probe: false,
             handshake_timeout: Duration::from_secs(30),
+            listening_timeout: Duration::from_secs(1),
             max_barren_openings: 5,
             allows_foreign_endpoint: false,
             max_answers_in_flight: 8,
@@ -181,6 +186,13 @@ impl ClientConfig {
     #[must_use]
     pub const fn with_handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
+        self
+    }
+
+    /// Sets [`listening_timeout`](Self::listening_timeout).
+    #[must_use]
+    pub const fn with_listening_timeout(mut self, timeout: Duration) -> Self {
+        self.listening_timeout = timeout;
         self
     }
 

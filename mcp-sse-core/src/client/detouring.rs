@@ -3,11 +3,13 @@
 //! Rules: what an answer leads to is decided in `detour`; here the call is parked, and what it waits for is begun. Who
 //! waited for a list goes on when it is there, or is given the refusal that came first.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use super::Client;
 use super::call::{Kind, Phase};
 use super::detour::{self, Detour};
+use super::http_request::json_string;
 use super::origin::{Part, Standing};
 use super::outcome::{CallId, Done, Outcome, Step};
 use super::policy::CallOptions;
@@ -15,6 +17,10 @@ use super::running::TOOLS_LIST;
 use crate::exchange::FailureKind;
 use crate::http::{Era, ProtocolVersion};
 use crate::time::Timestamp;
+
+/// How many pages of a list are read at most because of a mismatch (F4). The headers of more tools than come on so many
+/// would not be kept ([`ToolHeaders::MAX_TOOLS`](super::tool_headers::ToolHeaders::MAX_TOOLS), 50 a page).
+const MAX_TOOL_PAGES: u32 = 80;
 
 impl Client {
     /// Does what an answer said of the server instead of ending the call.
@@ -90,26 +96,38 @@ impl Client {
         if self.origin.tool_list.is_some() {
             return;
         }
+        self.origin.tool_pages = 0;
+        self.list_tools_from(None, owner, now);
+    }
+
+    /// Reads a page of the list, the first one or the one that begins here.
+    fn list_tools_from(&mut self, cursor: Option<&str>, owner: CallId, now: Timestamp) {
+        self.origin.tool_pages += 1;
+        self.origin.next_tool_page = None;
+        let params = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
         let left = self.calls.get(&owner).and_then(|call| Some(call.deadline?.saturating_duration_since(now)));
         let timeout = left.map_or(self.config.handshake_timeout, |left| left.min(self.config.handshake_timeout));
         let options = CallOptions::default().with_timeout(timeout);
-        match self.begin(Kind::ToolList, TOOLS_LIST, None, options, now) {
+        match self.begin(Kind::ToolList, TOOLS_LIST, params.as_deref(), options, now) {
             Ok(list) => {
                 self.origin.tool_list = Some(list);
                 self.push(owner, Step::Background(owner, list));
             }
             // No id is left.
-            Err(_) => self.let_first_refusal_stand(owner, now),
+            Err(_) => self.listing().into_iter().for_each(|id| self.let_first_refusal_stand(id, now)),
         }
     }
 
-    /// The list was read, or could not be: who waited for it goes on.
-    pub(super) fn on_tools_listed(&mut self, done: &Done, now: Timestamp) {
+    /// A page of the list was read, or could not be: the next one is, or who waited for it goes on.
+    pub(super) fn on_tools_listed(&mut self, id: CallId, done: &Done, now: Timestamp) {
         self.origin.tool_list = None;
+        let next = self.origin.next_tool_page.take().filter(|_| self.origin.tool_pages < MAX_TOOL_PAGES);
+        if let Some(cursor) = next.filter(|_| !self.listing().is_empty()) {
+            return self.list_tools_from(Some(&cursor), id, now);
+        }
         let is_read =
             matches!(done.outcome, Outcome::Settled(info) | Outcome::Salvaged { answer: info, .. } if !info.is_error);
-        let listing = self.calls.iter().filter(|(_, call)| call.phase == Phase::Listing).map(|(id, _)| *id);
-        for id in listing.collect::<Vec<_>>() {
+        for id in self.listing() {
             if is_read {
                 self.park(id, Phase::Waiting(now));
                 self.wake(id);
@@ -117,6 +135,11 @@ impl Client {
                 self.let_first_refusal_stand(id, now);
             }
         }
+    }
+
+    /// The calls that wait for the list.
+    fn listing(&self) -> Vec<CallId> {
+        self.calls.iter().filter(|(_, call)| call.phase == Phase::Listing).map(|(id, _)| *id).collect()
     }
 
     pub(super) fn let_first_refusal_stand(&mut self, id: CallId, now: Timestamp) {

@@ -2,10 +2,11 @@
 //!
 //! Lives here: [`Client`], its commands, inputs and outputs. `running` turns what exchanges tell into steps and starts
 //! attempts; `origin` keeps what was found out about the server, `opening` makes the handshakes that find it out,
-//! `detour` reads what an answer says of the server and `detouring` acts on it, `channel` hands out what comes on the 2024-11-05 channel,
-//! `asking` answers the server's requests. `call` decides what follows a verdict, `http_request` makes a request's
-//! bytes, `endpoint` checks URLs, `policy` and `config` hold the caller's choices, `outcome` has the words. Does not
-//! belong here: what a response means ([`exchange`](crate::exchange)), sockets, clocks.
+//! `detour` reads what an answer says of the server and `detouring` acts on it, `channel` hands out what comes on the
+//! 2024-11-05 channel, `listening` what comes on the stream of a session that belongs to no call, `asking` answers the
+//! server's requests. `call` decides what follows a verdict, `http_request` makes a request's bytes, `endpoint` checks
+//! URLs, `policy` and `config` hold the caller's choices, `outcome` has the words. Does not belong here: what a response
+//! means ([`exchange`](crate::exchange)), sockets, clocks.
 
 mod asking;
 mod call;
@@ -16,6 +17,7 @@ mod detour;
 mod detouring;
 mod endpoint;
 mod http_request;
+mod listening;
 mod opening;
 mod origin;
 mod outcome;
@@ -243,6 +245,16 @@ impl Client {
         }
     }
 
+    /// Cancels a call whose steps nobody will carry out any more: it drops them, those of background calls included.
+    pub fn abandon(&mut self, call: CallId, now: Timestamp) {
+        self.cancel(call, now);
+        while let Some(step) = self.poll_step_of(call, now) {
+            if let Step::Background(_, other) = step {
+                self.abandon(other, now);
+            }
+        }
+    }
+
     /// The caller of this call waits for the end of its exchange: what follows the answer is read on within the bound
     /// of time ([`ConnectionConfig::drain_timeout`]) alone, and not of bytes. For before the answer.
     pub fn read_to_end(&mut self, call: CallId) {
@@ -381,7 +393,8 @@ impl Client {
         match call.phase {
             // A wait may be longer than the call has time.
             Phase::Waiting(at) => Some(call.deadline.map_or(at, |deadline| at.min(deadline))),
-            Phase::Blocked | Phase::Listing | Phase::Awaiting => call.deadline,
+            Phase::Blocked => [call.deadline, self.origin.listening_until].into_iter().flatten().min(),
+            Phase::Listing | Phase::Awaiting => call.deadline,
             Phase::Running => None,
         }
     }

@@ -26,6 +26,7 @@ const DISCOVER: &str = "server/discover";
 impl Client {
     /// Begins a part of a handshake; `owner` is the call whose driver sets the new one going.
     pub(super) fn begin_part(&mut self, part: Part, owner: CallId, now: Timestamp) {
+        self.origin.listening_until = None;
         let options = CallOptions::default().with_timeout(self.config.handshake_timeout);
         let begun = match part {
             Part::Probe => self.begin(Kind::Probe, DISCOVER, None, options, now),
@@ -44,6 +45,7 @@ impl Client {
                 self.origin.generation += 1;
                 Ok(self.enqueue(Kind::Channel, Outgoing::bare(String::new()), options, now))
             }
+            Part::Listening => return self.listen_for_requests(owner, now),
         };
         match begun {
             Ok(call) => {
@@ -120,10 +122,9 @@ impl Client {
             }
             (Part::Probe, _) if !matches!(self.origin.standing, Standing::Unknown) => self.opened(now),
             // The server was told; what it says of that is no reason to stop, for the next request will show.
-            (Part::Initialized, _) => {
-                self.listen_for_requests(id, now);
-                self.opened(now);
-            }
+            (Part::Initialized, _) => self.listen_for_requests(id, now),
+            // Nor is a server that has no such stream.
+            (Part::Listening, _) => self.opened(now),
             (Part::Probe, Outcome::Settled(_) | Outcome::Salvaged { .. }) => {
                 // Only an error under 2xx comes here: it knows no such method, so it is of an earlier era.
                 self.origin.standing = Standing::Legacy(None);
@@ -196,28 +197,10 @@ impl Client {
         }
     }
 
-    /// F12, F15: a server sends its requests on the stream of a call, or on the one that belongs to none; a client that
-    /// handles any reads that one too.
-    fn listen_for_requests(&mut self, owner: CallId, now: Timestamp) {
-        self.stop_listening(now);
-        let has_session = matches!(self.origin.standing, Standing::Legacy(Some(_)));
-        if has_session && !self.config.handled_requests.is_empty() {
-            let options = CallOptions::default().with_timeout(None);
-            let listening = self.enqueue(Kind::Requests, Outgoing::bare(String::new()), options, now);
-            self.origin.listening = Some(listening);
-            self.push(owner, Step::Background(owner, listening));
-        }
-    }
-
-    fn stop_listening(&mut self, now: Timestamp) {
-        if let Some(listening) = self.origin.listening.take() {
-            self.cancel(listening, now);
-        }
-    }
-
     /// The handshake is done: who waited for it goes on.
-    fn opened(&mut self, now: Timestamp) {
+    pub(super) fn opened(&mut self, now: Timestamp) {
         self.origin.opening = None;
+        self.origin.listening_until = None;
         for id in self.blocked() {
             self.park(id, Phase::Waiting(now));
             self.wake(id);
@@ -227,6 +210,7 @@ impl Client {
     /// The handshake came to nothing.
     pub(super) fn fail_opening(&mut self, kind: &FailureKind, now: Timestamp) {
         self.origin.opening = None;
+        self.origin.listening_until = None;
         match &mut self.origin.standing {
             Standing::Legacy(session) => *session = None,
             Standing::HttpSse(channel) => {
@@ -263,6 +247,7 @@ impl Client {
     /// Ends the session or the channel.
     pub(super) fn close_origin(&mut self, now: Timestamp) -> Option<CallId> {
         let route = self.origin.route(Kind::Deletion, &self.endpoint);
+        self.end_followers(now);
         self.stop_listening(now);
         match &mut self.origin.standing {
             Standing::Legacy(session) => {

@@ -66,6 +66,8 @@ pub(super) enum Part {
     Initialize,
     /// `notifications/initialized`.
     Initialized,
+    /// The listening stream of a session, for a client that answers the server's requests (F12, F15).
+    Listening,
 }
 
 /// How a request goes out.
@@ -120,8 +122,14 @@ pub(super) struct Origin {
     pub(super) tools: ToolHeaders,
     /// The call that reads the list of tools again, while one does (F4).
     pub(super) tool_list: Option<CallId>,
-    /// The call that reads the listening stream of a session, for requests that somebody handles (F12, F15).
+    /// Pages of that list read so far, and where the next one begins.
+    pub(super) tool_pages: u32,
+    pub(super) next_tool_page: Option<String>,
+    /// The call that reads the listening stream of a session, for all who listen and for requests that somebody handles
+    /// (F12, F15). Servers allow one a session.
     pub(super) listening: Option<CallId>,
+    /// Until when calls wait for that stream to open, while they do.
+    pub(super) listening_until: Option<Timestamp>,
     /// Channels in a row that brought no message (H5).
     pub(super) barren_channels: u32,
     /// Before this moment no channel is opened anew.
@@ -149,7 +157,10 @@ impl Origin {
             initialize_result: None,
             tools: ToolHeaders::default(),
             tool_list: None,
+            tool_pages: 0,
+            next_tool_page: None,
             listening: None,
+            listening_until: None,
             barren_channels: 0,
             channel_from: None,
         }
@@ -177,7 +188,8 @@ impl Origin {
         if !kind.waits_for_the_handshake() {
             return Readiness::Ready(self.route(kind, stream));
         }
-        if self.opening.is_some() {
+        // The listening stream is the one request that the last part of a handshake consists of.
+        if self.opening.is_some_and(|opening| opening.part != Part::Listening || kind != Kind::Requests) {
             return Readiness::Blocked;
         }
         match &self.standing {

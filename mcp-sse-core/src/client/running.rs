@@ -98,6 +98,12 @@ impl Client {
             return;
         }
         let is_negotiation = call.outgoing.method == INITIALIZE;
+        if call.phase == Phase::Blocked && self.waits_no_more(now) {
+            return;
+        }
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
         let earlier = call.route.take();
         if call.kind.waits_for_the_handshake() && earlier.as_ref().is_some_and(|route| self.origin.is_gone(route)) {
             // An event id names a place in that session's streams, and in no other's.
@@ -139,6 +145,12 @@ impl Client {
             return self.park(id, Phase::Awaiting);
         }
         let is_legacy_listening = call.kind.listens() && route.era == Era::Legacy;
+        if is_legacy_listening && self.follows(id) {
+            return self.follow(id, route);
+        }
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
         call.is_resuming = call.cursor.is_some() && !is_legacy_listening && route.era == Era::Legacy;
         if is_legacy_listening {
             call.id = None;
@@ -199,7 +211,8 @@ impl Client {
             .with_follow_redirects(self.config.follow_redirects);
         config.deadline = call.deadline;
         config.idle = call.options.idle;
-        config.fresh_connection = call.attempts > 1 || call.is_resuming;
+        // What was refused before a handshake may have been refused with the connection, and nothing said of that.
+        config.fresh_connection = call.attempts > 1 || call.is_resuming || call.kind == Kind::Initialize;
         let http_request = call.outgoing.build(carried, &route, &self.origin.tools, &self.config);
         self.last_exchange += 1;
         let exchange_id = ExchangeId(self.last_exchange);
@@ -225,6 +238,12 @@ impl Client {
             return false;
         };
         let (call, attempt) = (running.call, running.attempt);
+        if running.exchange.as_ref().is_some_and(|exchange| exchange.head().is_some()) {
+            self.on_listening(call, now);
+        }
+        let Some(running) = self.exchanges.get_mut(&id) else {
+            return false;
+        };
         let Some(event) = running.exchange.as_mut().and_then(Exchange::poll_event) else {
             return false;
         };
@@ -276,6 +295,7 @@ impl Client {
         }
         let is_subscription = call.kind == Kind::Listen && call.era() == Some(Era::Modern);
         let (true, Some(request)) = (is_subscription, &call.id) else {
+            self.tell_followers(id, &message);
             return self.tell(id, CallEvent::Notification { attempt, message });
         };
         match subscription::part(&message, request) {
@@ -365,6 +385,9 @@ impl Client {
             return;
         };
         let reading = ToolHeaders::read(result);
+        if self.origin.tool_list == Some(id) {
+            self.origin.next_tool_page = reading.next_cursor;
+        }
         if is_first_page {
             self.origin.tools = reading.headers;
         } else {
@@ -388,6 +411,7 @@ impl Client {
             return;
         };
         let call_id = running.call;
+        self.on_listening(call_id, now);
         let want = running.exchange.as_ref().map_or(Want::Close, Exchange::want);
         if let Some(at) = self.send_step(id) {
             // Nobody has begun with it, and nobody is to: it ended unsent, by a cancel or a deadline.
@@ -439,11 +463,12 @@ impl Client {
             return;
         };
         match call.kind {
-            Kind::ToolList => self.on_tools_listed(&done, now),
-            Kind::Probe | Kind::Initialize | Kind::Initialized => self.on_part_ended(id, &done, now),
+            Kind::ToolList => self.on_tools_listed(id, &done, now),
+            Kind::Probe | Kind::Initialize | Kind::Initialized | Kind::Requests => self.on_part_ended(id, &done, now),
             Kind::Channel => self.on_channel_ended(id, &done, now),
             _ => {}
         }
+        self.on_listening_ended(id, &done, now);
         self.waiting.remove(&id);
         let Some(call) = self.calls.remove(&id) else {
             return;

@@ -4,6 +4,7 @@
 //! counters tell how often its tools ran.
 
 use std::ops::ControlFlow;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -14,20 +15,22 @@ use serde_json::{Value, json};
 
 use super::proxy::{Cut, Proxy};
 use super::servers::{Asks, Expected, Loss};
-use crate::conformance::peer::{Handler, Peer, Settings};
+use crate::conformance::peer::{Handler, Peer, Protocol, Settings};
 use crate::conformance::{elicitation, rounds};
 
 /// Long enough for a busy machine; nothing takes so long unless it fails.
 const BOUND: Duration = Duration::from_secs(15);
 
 /// What the steps are called, in the order of [`run`]'s results.
-pub const STEPS: [&str; 7] = ["era", "call", "progress", "ask", "cancel", "cut on the way", "cut in the answer"];
+pub const STEPS: [&str; 8] =
+    ["program", "era", "call", "progress", "ask", "cancel", "cut on the way", "cut in the answer"];
 
 /// What a step saw, or what was wrong.
 pub type Step = Result<&'static str, String>;
 
 /// Tries everything, each step whatever became of those before; only without tools there is nothing to try.
 pub fn run<P: Peer>(url: &str, proxy: &Proxy, expected: &Expected) -> Vec<Step> {
+    let program = program(P::NAME, url, expected);
     let asked = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&asked);
     let answer: Handler = Arc::new(move |params| {
@@ -42,13 +45,13 @@ pub fn run<P: Peer>(url: &str, proxy: &Proxy, expected: &Expected) -> Vec<Step> 
     });
     let trial = match peer {
         Ok(peer) => Trial { peer, proxy, expected, asked },
-        Err(error) => return vec![Err(error)],
+        Err(error) => return vec![program, Err(error)],
     };
     let era = trial.era();
     if era.is_err() {
-        return vec![era];
+        return vec![program, era];
     }
-    let mut steps = vec![era, trial.call(), trial.progress(), trial.ask(), trial.cancel()];
+    let mut steps = vec![program, era, trial.call(), trial.progress(), trial.ask(), trial.cancel()];
     // The first progress has come whole by then, with its event id if there is one.
     steps.push(trial.cut(Cut { pattern: "notifications/progress", occurrence: 2 }));
     steps.push(trial.cut(Cut { pattern: "slow d", occurrence: 1 }));
@@ -56,6 +59,26 @@ pub fn run<P: Peer>(url: &str, proxy: &Proxy, expected: &Expected) -> Vec<Step> 
         steps.push(Err(format!("close: {error}")));
     }
     steps
+}
+
+/// The `call` program of this adapter, where it is to find out what the server speaks.
+fn program(adapter: &str, url: &str, expected: &Expected) -> Step {
+    if matches!(expected.protocol, Protocol::Fixed(_)) {
+        return Ok("-");
+    }
+    let runner = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(runner.with_file_name(format!("call-{adapter}")));
+    command.args(["--protocol", "auto", "--deadline-ms", "15000", url, "tools/call"]);
+    let output =
+        command.arg(r#"{"name":"add","arguments":{"a":2,"b":3}}"#).output().map_err(|error| error.to_string())?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(format!("call: {}, {printed}", output.status));
+    }
+    let line: Value =
+        serde_json::from_str(printed.lines().last().unwrap_or_default()).map_err(|error| error.to_string())?;
+    equal(&line["message"]["result"]["content"][0]["text"], &json!("5"))?;
+    Ok("5")
 }
 
 struct Trial<'a, P> {

@@ -4,7 +4,7 @@ use mcp_sse_core::client::{CallEvent, CallId, CallOptions, ClientConfig, ErrorRe
 use mcp_sse_core::jsonrpc::Id;
 use mcp_sse_tests::channel_driver::{ChannelDriver, MANNERS, Manner, Reply, Sent};
 use mcp_sse_tests::loop_driver::ENDPOINT;
-use mcp_sse_tests::session_server::{driver, is_settled, log, newest, patient};
+use mcp_sse_tests::session_server::{driver, is_settled, log, newest, patient, within};
 use serde_json::json;
 
 const CALL: &str = "tools/call";
@@ -164,5 +164,54 @@ fn pf_e04_interleaved_messages() {
         assert_eq!(pong.header(SESSION), Some("s-1"));
         assert_eq!(driver.answer_of(call).message.result(), Some(r#"{"content":[]}"#));
         assert!(is_settled(driver.end_of(call)));
+    }
+}
+
+/// F12, F15: what a server asks while nobody listens is gone, so who handles its requests listens before it calls; but a
+/// server that says nothing on that stream, or has none, holds nobody up for longer than it was given.
+#[test]
+fn f15_a_sessions_listening_stream_is_open_before_its_first_call() {
+    let streams = [
+        (Reply::stream().delayed(300), 300),
+        (Reply::status(405).delayed(40), 40),
+        (Reply::read().after(70).broken(), 70),
+        (Reply::refused(), 0),
+        (Reply::silence(), 1_000),
+        (Reply::stream().delayed(5_000), 1_000),
+    ];
+    for manner in MANNERS {
+        for (stream, begins) in &streams {
+            let stream = stream.clone();
+            let mut driver = driver(handling(), manner, move |sent, _| match sent.request.method {
+                "GET" => stream.clone(),
+                _ => Reply::result("{}"),
+            });
+            let calls = [(); 2].map(|()| driver.call(CALL, None, patient()));
+            driver.run_until(9_000);
+            assert_eq!(driver.whats()[..4], ["initialize", "notifications/initialized", "GET", CALL]);
+            for (call, sent) in calls.iter().zip(driver.asked(CALL)) {
+                assert!(is_settled(driver.end_of(*call)));
+                assert_eq!(sent.at, *begins);
+            }
+            let later = driver.call(CALL, None, patient());
+            driver.run_until(9_500);
+            assert_eq!(driver.end_of(later).map(|(_, at)| at), Some(9_000), "only a session's beginning waits");
+        }
+    }
+}
+
+/// The wait for the listening stream ends no call late, and ends with the session.
+#[test]
+fn f15_who_waits_for_the_listening_stream_keeps_a_deadline_of_their_own() {
+    for manner in MANNERS {
+        let mut driver = driver(handling(), manner, |sent, _| match sent.request.method {
+            "GET" => Reply::silence(),
+            _ => Reply::result("{}"),
+        });
+        let (hurried, patient) = (driver.call(CALL, None, within(200)), driver.call(CALL, None, patient()));
+        driver.run_until(5_000);
+        assert_eq!(driver.end_of(hurried).map(|(_, at)| at), Some(200));
+        assert!(!driver.failure_of(hurried).may_have_run());
+        assert_eq!((driver.end_of(patient).map(|(_, at)| at), driver.asked(CALL).len()), (Some(1_000), 1));
     }
 }

@@ -1,8 +1,8 @@
 //! F12: the listening GET of 2025-03-26 to 2025-11-25, by `Client::listen`.
 
-use mcp_sse_core::client::{CallEvent, CallOptions, Outcome};
+use mcp_sse_core::client::{CallEvent, CallOptions, ClientConfig, Outcome};
 use mcp_sse_core::exchange::FailureKind;
-use mcp_sse_tests::channel_driver::{MANNERS, Manner, Reply};
+use mcp_sse_tests::channel_driver::{ChannelDriver, MANNERS, Manner, Reply};
 use mcp_sse_tests::session_server::{closing, driver, is_lost, is_settled, log, newest, waits};
 
 const LIST: &str = "tools/list";
@@ -133,5 +133,126 @@ fn f12_an_event_id_of_one_session_is_not_sent_in_the_next() {
         let gets = driver.asked("GET");
         assert_eq!(gets.iter().map(|get| get.header(LAST)).collect::<Vec<_>>(), [None, None]);
         assert_eq!((driver.notifications_of(call).len(), driver.asked("initialize").len()), (1, 2));
+    }
+}
+
+/// A server that keeps one listening stream a session, as the TypeScript SDK's does: a second one is 409.
+fn one_stream(manner: Manner, config: ClientConfig) -> ChannelDriver {
+    let mut opened = 0;
+    driver(config, manner, move |sent, _| match sent.request.method {
+        "GET" => {
+            opened += 1;
+            match opened {
+                1 => Reply::stream().after(100).event(&log("1")).after(900).event(&log("2")),
+                2 if sent.at >= 500 => Reply::stream().after(100).event(&log("3")),
+                _ => Reply::status(409),
+            }
+        }
+        _ => Reply::result("{}"),
+    })
+}
+
+#[test]
+fn f12_all_who_listen_in_a_session_share_one_stream() {
+    for manner in MANNERS {
+        for config in [newest(), newest().with_handled_request("roots/list")] {
+            let mut driver = one_stream(manner, config);
+            let listening = [driver.listen("{}"), driver.listen("{}")];
+            driver.run_until(500);
+            let late = driver.listen("{}");
+            driver.run_until(3_000);
+            for call in listening {
+                assert_eq!(driver.notifications_of(call).len(), 2);
+            }
+            assert_eq!((driver.notifications_of(late).len(), driver.asked("GET").len()), (1, 1));
+            assert_eq!(driver.asked("initialize").len(), 1);
+        }
+    }
+}
+
+#[test]
+fn f12_who_reads_the_stream_for_others_may_go() {
+    for manner in MANNERS {
+        let mut driver = one_stream(manner, newest());
+        let [first, second, third] = [(); 3].map(|()| driver.listen("{}"));
+        driver.run_until(200);
+        driver.cancel(second);
+        driver.run_until(600);
+        driver.cancel(first);
+        driver.run_until(5_000);
+        assert!(matches!(driver.failure_kind_of(first), FailureKind::Cancelled));
+        assert!(matches!(driver.failure_kind_of(second), FailureKind::Cancelled));
+        assert!(driver.end_of(third).is_none());
+        assert_eq!(
+            driver.notifications_of(third).len(),
+            2,
+            "of the first stream, and of the one that it opened itself"
+        );
+        assert_eq!(driver.asked("GET").iter().map(|get| get.at).collect::<Vec<_>>(), [0, 600]);
+    }
+}
+
+#[test]
+fn f12_what_ends_the_stream_ends_all_who_listen() {
+    type Check = fn(&Outcome) -> bool;
+    let rows: [(Reply, Check); 3] = [
+        (Reply::status(405).delayed(50), |end| matches!(end, Outcome::ListeningEnded { status: Some(405) })),
+        (
+            Reply::status(403),
+            |end| matches!(end, Outcome::Failed(failure) if matches!(failure.kind, FailureKind::Status(_))),
+        ),
+        (closing(""), |end| matches!(end, Outcome::Failed(failure) if is_lost(&failure.kind))),
+    ];
+    for manner in MANNERS {
+        for (get, check) in &rows {
+            let get = get.clone();
+            let mut driver = driver(newest(), manner, move |_, _| get.clone());
+            let listening = [(); 3].map(|()| driver.listen("{}"));
+            driver.run();
+            for call in listening {
+                let (done, _) = driver.end_of(call).expect("an end");
+                assert!(check(&done.outcome), "{:?}", done.outcome);
+            }
+        }
+    }
+}
+
+/// F7, F12: a new session has a listening stream of its own, for those who listened in the last one too.
+#[test]
+fn f12_who_listens_goes_on_in_the_next_session() {
+    for manner in MANNERS {
+        for config in [newest(), newest().with_handled_request("roots/list")] {
+            let mut driver =
+                driver(config, manner, |sent, _| match (sent.request.method, sent.header("Mcp-Session-Id")) {
+                    ("GET", Some("s-1")) => Reply::stream(),
+                    ("GET", _) => Reply::stream().after(100).event(&log("new")),
+                    (_, Some("s-1")) => Reply::status(404),
+                    _ => Reply::result("{}"),
+                });
+            let listening = [driver.listen("{}"), driver.listen("{}")];
+            driver.run_until(500);
+            let call = driver.call(LIST, None, CallOptions::default());
+            driver.run_until(5_000);
+            assert!(is_settled(driver.end_of(call)));
+            assert_eq!(driver.notifications_of(listening[1]), ["notifications/message"]);
+            let of_new = driver.asked("GET").iter().filter(|get| get.header("Mcp-Session-Id") == Some("s-2")).count();
+            assert_eq!(of_new, 1);
+        }
+    }
+}
+
+#[test]
+fn f12_closing_the_session_opens_no_other_for_those_who_listen() {
+    for manner in MANNERS {
+        let mut driver = driver(newest().with_handled_request("roots/list"), manner, |_, _| Reply::stream());
+        let listening = [driver.listen("{}"), driver.listen("{}")];
+        driver.run_until(500);
+        driver.close();
+        driver.run_until(5_000);
+        for call in listening {
+            let end = driver.end_of(call).map(|(done, _)| done.outcome.clone());
+            assert!(matches!(end, Some(Outcome::ListeningEnded { status: None })), "{end:?}");
+        }
+        assert_eq!((driver.asked("initialize").len(), driver.asked("DELETE").len()), (1, 1));
     }
 }

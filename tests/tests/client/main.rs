@@ -10,8 +10,6 @@ mod handshake_faults;
 mod ids;
 mod interleaving;
 mod ladder;
-mod legacy_sessions;
-mod legacy_streams;
 mod listening;
 mod lost;
 mod notify;

@@ -82,8 +82,14 @@ fn f11_a_retry_that_was_given_once_is_remembered() {
 /// Section 4: "every resumed stream reset at once: hot loop"; GETs that cannot be sent count too.
 #[test]
 fn f11_five_gets_that_bring_nothing_are_the_last() {
-    let barren: [fn() -> Reply; 5] =
-        [|| reset(""), || closing(""), || closing("id: e-1\ndata:\n\n"), || closing("retry: 10\n\n"), Reply::refused];
+    let barren: [fn() -> Reply; 6] = [
+        || reset(""),
+        || closing(""),
+        || closing("id: e-1\ndata:\n\n"),
+        || closing("retry: 10\n\n"),
+        || Reply::read().broken(),
+        Reply::refused,
+    ];
     for (kind, reply) in barren.into_iter().enumerate() {
         for manner in MANNERS {
             let mut driver = driver(newest(), manner, move |sent, _| match sent.request.method {

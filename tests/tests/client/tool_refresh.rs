@@ -105,6 +105,49 @@ fn f4_concurrent_calls_share_the_list() {
     }
 }
 
+/// F4: the list is read again to its end, whatever pages it comes in; one that never ends is not.
+#[test]
+fn f4_the_list_is_read_page_by_page() {
+    for manner in MANNERS {
+        for (last, reads) in [(2, 3), (usize::MAX, 80)] {
+            let mut driver = driver(manner, move |sent, _| {
+                let cursor = sent.json()["params"]["cursor"].as_str().map_or(Some(0), |cursor| cursor.parse().ok());
+                match (&*sent.what(), cursor) {
+                    ("tools/list", Some(page)) => {
+                        let tool = if page == 2 { TOOL } else { r#"{"name":"another","inputSchema":{}}"# };
+                        let next = if page < last { format!(r#","nextCursor":"{}""#, page + 1) } else { String::new() };
+                        Reply::result(&format!(r#"{{"resultType":"complete","tools":[{tool}]{next}}}"#))
+                    }
+                    _ => strict(sent),
+                }
+            });
+            let calls = [(); 2].map(|()| call(&mut driver));
+            driver.run();
+            for call in calls {
+                assert!(!driver.answer_of(call).info.is_error);
+            }
+            assert_eq!((driver.asked("tools/list").len(), driver.asked("tools/call").len()), (reads, 4));
+        }
+    }
+}
+
+/// F4: a page that cannot be read is a list that cannot be read.
+#[test]
+fn f4_the_first_error_stands_if_a_later_page_fails() {
+    for manner in MANNERS {
+        let mut driver = driver(manner, |sent, number| match (&*sent.what(), number) {
+            ("tools/list", 1) => Reply::result(r#"{"resultType":"complete","tools":[],"nextCursor":"\"two\""}"#),
+            ("tools/list", _) => Reply::status(500),
+            _ => mismatch(),
+        });
+        let call = call(&mut driver);
+        driver.run();
+        assert_eq!(driver.answer_of(call).message.error().unwrap().code, -32020);
+        assert_eq!(driver.sent[2].json()["params"]["cursor"], "\"two\"");
+        assert_eq!(driver.whats(), ["tools/call", "tools/list", "tools/list"]);
+    }
+}
+
 /// F4: "if that fails, the first error stands": as the answer, once, with its own words.
 #[test]
 fn f4_the_first_error_stands_if_the_list_fails() {
