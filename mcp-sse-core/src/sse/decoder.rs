@@ -22,8 +22,10 @@ use super::error::DecodeError;
 use super::event::{DEFAULT_KIND, Data, Event, Part};
 use super::feed::Unread;
 use super::line::{Digits, Line};
+use super::pieces::Gathered;
 use super::scan::{self, CR, LF};
 use super::text::Text;
+use super::usual::{LineEnd, Way};
 
 const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
@@ -69,6 +71,7 @@ pub struct SseDecoder {
     /// Whether the last byte was a CR, so that an LF coming next belongs to it.
     pub(super) after_cr: bool,
     pub(super) line: Line,
+    pub(super) gathered: Gathered,
     /// The value of an unfinished `event` or `id` line or shown comment; `data` goes to `data` directly.
     pub(super) value: Text,
     pub(super) value_is_cut: bool,
@@ -142,6 +145,7 @@ impl SseDecoder {
             bom: 0,
             after_cr: false,
             line: Line::Start,
+            gathered: Gathered::NOTHING,
             value: Text::default(),
             value_is_cut: false,
             digits: Digits::default(),
@@ -168,7 +172,15 @@ impl SseDecoder {
     /// [`DecodeError::EventTooLarge`] when the block passed the limit, and [`DecodeError::InvalidUtf8`] if the
     /// configuration asks for it. They are not terminal: the decoder skips to the next blank line and goes on there.
     /// [`DecodeError::Unread`] only after misuse of [`feed`](Self::feed).
+    #[inline]
     pub fn decode<'d, 'i: 'd>(&'d mut self, input: &mut &'i [u8]) -> Result<Option<Event<'d>>, DecodeError> {
+        if self.gather_tiny(input) {
+            return Ok(None);
+        }
+        self.decode_next(input)
+    }
+
+    fn decode_next<'d, 'i: 'd>(&'d mut self, input: &mut &'i [u8]) -> Result<Option<Event<'d>>, DecodeError> {
         loop {
             match self.step(input)? {
                 Step::More => return Ok(None),
@@ -185,6 +197,9 @@ impl SseDecoder {
     /// # Errors
     /// As [`decode`](Self::decode).
     pub fn decode_part<'d, 'i: 'd>(&'d mut self, input: &mut &'i [u8]) -> Result<Option<Part<'d>>, DecodeError> {
+        if self.gather_tiny(input) {
+            return Ok(None);
+        }
         Ok(match self.step(input)? {
             Step::More => None,
             Step::Event(lent) => Some(Part::Event(self.lend_event(lent))),
@@ -223,7 +238,8 @@ impl SseDecoder {
         };
         let kind = if self.block.has_kind { self.kind.len() } else { 0 };
         let id = if self.block.has_id { self.id.len() } else { 0 };
-        name + self.value.len() + self.data.len() + kind + id + self.last_event_id.len() + self.unread.len()
+        let line = self.gathered.len() + self.value.len();
+        name + line + self.data.len() + kind + id + self.last_event_id.len() + self.unread.len()
     }
 
     /// How much memory is reserved for the bytes kept, in bytes. A buffer's capacity never passes the limit on what
@@ -235,6 +251,7 @@ impl SseDecoder {
     }
 
     /// One step: what a dropped `Events` left comes first.
+    #[inline(always)]
     fn step<'i>(&mut self, input: &mut &'i [u8]) -> Result<Step<'i>, DecodeError> {
         if !self.unread.is_empty() {
             match self.step_unread()? {
@@ -264,11 +281,30 @@ impl SseDecoder {
     }
 
     /// Takes from the front of `input` until there is something to give out.
+    #[inline(always)]
     pub(super) fn advance<'i>(&mut self, input: &mut &'i [u8]) -> Result<Step<'i>, DecodeError> {
         self.take_back();
-        let before = input.len();
-        let step = self.take_lines(input);
-        self.position += (before - input.len()) as u64;
+        let end_position = self.position + input.len() as u64;
+        if self.opening {
+            self.take_opening(input);
+        }
+        let step = loop {
+            let mut lent = None;
+            let mut line_end = LineEnd::NotSearched;
+            if !self.block.is_open && matches!(self.line, Line::Start) {
+                match self.usual_blocks(input, &mut lent, end_position) {
+                    Ok(Way::Step(step)) => break Ok(step),
+                    Ok(Way::Left(end)) => line_end = end,
+                    Err(error) => break Err(error),
+                }
+            }
+            match self.take_lines(input, line_end, lent, end_position) {
+                Ok(Some(step)) => break Ok(step),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.position = end_position - input.len() as u64;
         step
     }
 
@@ -282,29 +318,27 @@ impl SseDecoder {
         }
     }
 
-    fn take_lines<'i>(&mut self, rest: &mut &'i [u8]) -> Result<Step<'i>, DecodeError> {
-        let end_position = self.position + rest.len() as u64;
-        let mut lent = None;
-        if self.opening {
-            self.take_opening(rest);
-        }
+    /// Takes lines from the front of `rest` until there is something to give out, or a block ends without that. Where
+    /// the first line ends may be known. `lent` is the data of the block.
+    fn take_lines<'i>(
+        &mut self,
+        rest: &mut &'i [u8],
+        line_end: LineEnd,
+        lent: Option<&'i str>,
+        end_position: u64,
+    ) -> Result<Option<Step<'i>>, DecodeError> {
+        let mut line_end = line_end;
+        let mut lent = lent;
         while let Some(&first) = rest.first() {
             let position = end_position - rest.len() as u64;
             if matches!(self.line, Line::Start) && (first == LF || first == CR) {
                 self.take_line_end(rest);
-                if let Some(step) = self.end_block(lent.take()) {
-                    return Ok(step);
-                }
-                continue;
+                return Ok(self.end_block(lent));
             }
-            let end = scan::line_end(rest);
-            #[cfg(test)]
-            {
-                self.searched += end.unwrap_or(rest.len()) as u64;
-            }
+            let end = self.find_line_end(rest, mem::replace(&mut line_end, LineEnd::NotSearched));
             let Some((line, after)) = end.and_then(|end| rest.split_at_checked(end)) else {
                 self.hold(lent.take());
-                self.piece(mem::take(rest), position)?;
+                self.first_piece(mem::take(rest), position)?;
                 break;
             };
             *rest = after;
@@ -318,13 +352,28 @@ impl SseDecoder {
             } else {
                 self.last_piece(line, position)?
             };
-            if let Some(step) = step {
+            if step.is_some() {
                 self.hold(lent.take());
                 return Ok(step);
             }
         }
         self.hold(lent);
-        Ok(Step::More)
+        Ok(Some(Step::More))
+    }
+
+    /// Where the line at the front of `rest` ends, unless that is known.
+    #[inline]
+    fn find_line_end(&mut self, rest: &[u8], known: LineEnd) -> Option<usize> {
+        let end = match known {
+            LineEnd::NotSearched => scan::line_end(rest),
+            LineEnd::At(end) => return Some(end),
+            LineEnd::Missing => return None,
+        };
+        #[cfg(test)]
+        {
+            self.searched += end.unwrap_or(rest.len()) as u64;
+        }
+        end
     }
 
     /// Drops the byte order mark at the stream's start, and the LF whose CR ended the last chunk.
@@ -406,6 +455,7 @@ impl SseDecoder {
     pub(super) fn skip_block(&mut self) {
         self.clear_block();
         self.value.clear();
+        self.gathered.clear();
         self.block.is_open = true;
         self.block.is_skipped = true;
         self.line = Line::IGNORED;
@@ -428,6 +478,7 @@ impl SseDecoder {
         self.after_cr = false;
         self.line = Line::Start;
         self.value.clear();
+        self.gathered.clear();
     }
 
     #[inline]

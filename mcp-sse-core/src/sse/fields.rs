@@ -16,7 +16,7 @@ use core::time::Duration;
 use super::decoder::{LentOut, SseDecoder, Step};
 use super::error::DecodeError;
 use super::event::DEFAULT_KIND;
-use super::line::{Digits, Field, Line, Name};
+use super::line::{Digits, Field, Line};
 use super::text::{self, Fault, Rules};
 
 impl SseDecoder {
@@ -65,46 +65,21 @@ impl SseDecoder {
             }
             Field::Kind | Field::Retry => {}
         }
-        let end = position + line.len() as u64;
-        let step = self
-            .begin_value(field)
-            .and_then(|()| self.value_piece(field, value, end - value.len() as u64))
-            .and_then(|()| self.end_value(field, end));
+        let step = self.whole_value(field, value, position + (line.len() - value.len()) as u64);
         self.line = Line::Start;
         step
     }
 
-    /// Takes a part of a line whose end is not here yet.
-    pub(super) fn piece(&mut self, piece: &[u8], position: u64) -> Result<(), DecodeError> {
-        let mut piece = piece;
-        let end = position + piece.len() as u64;
-        if matches!(self.line, Line::Start) {
-            self.open_block(position);
-            self.line = Line::Name(Name::default());
-        }
-        if let Line::Name(name) = self.line {
-            self.line = name.take(&mut piece);
-            if let Line::Value { field, .. } = self.line {
-                self.begin_value(field)?;
-            }
-        }
-        let Line::Value { field, fresh } = &mut self.line else {
-            return Ok(());
-        };
-        if *fresh {
-            *fresh = piece.is_empty();
-            piece = piece.strip_prefix(b" ").unwrap_or(piece);
-        }
-        let field = *field;
-        self.value_piece(field, piece, end - piece.len() as u64)
-    }
-
-    /// Takes the part of a line up to its end.
-    pub(super) fn last_piece<'i>(&mut self, piece: &[u8], position: u64) -> Result<Option<Step<'i>>, DecodeError> {
-        let end = position + piece.len() as u64;
-        let step = self.piece(piece, position).and_then(|()| self.end_line(end));
-        self.line = Line::Start;
-        step
+    /// Reads a value that lies whole in the chunk, at `position`.
+    pub(super) fn whole_value<'i>(
+        &mut self,
+        field: Field,
+        value: &[u8],
+        position: u64,
+    ) -> Result<Option<Step<'i>>, DecodeError> {
+        self.begin_value(field)?;
+        self.value_piece(field, value, position)?;
+        self.end_value(field, position + value.len() as u64)
     }
 
     /// The unfinished line ends at `position`.
@@ -120,7 +95,7 @@ impl SseDecoder {
         self.end_value(field, position)
     }
 
-    fn begin_value(&mut self, field: Field) -> Result<(), DecodeError> {
+    pub(super) fn begin_value(&mut self, field: Field) -> Result<(), DecodeError> {
         match field {
             Field::Data if !self.block.is_skipped => {
                 let joins = mem::replace(&mut self.block.has_data, true);
@@ -138,7 +113,7 @@ impl SseDecoder {
         Ok(())
     }
 
-    fn value_piece(&mut self, field: Field, piece: &[u8], position: u64) -> Result<(), DecodeError> {
+    pub(super) fn value_piece(&mut self, field: Field, piece: &[u8], position: u64) -> Result<(), DecodeError> {
         match field {
             Field::Data if !self.block.is_skipped => self.push_data(piece, position),
             Field::Retry => {
@@ -251,7 +226,7 @@ impl SseDecoder {
 
 /// The value as text, if it is well-formed and within its limit.
 #[inline]
-fn well_formed(value: &[u8], limit: usize) -> Option<&str> {
+pub(super) fn well_formed(value: &[u8], limit: usize) -> Option<&str> {
     if value.len() > limit { None } else { simdutf8::basic::from_utf8(value).ok() }
 }
 

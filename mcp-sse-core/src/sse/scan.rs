@@ -29,13 +29,35 @@ pub(super) fn line_end(bytes: &[u8]) -> Option<usize> {
     memchr2(LF, CR, rest).map(|at| skipped + at)
 }
 
-/// The same for eight bytes at once: a byte equal to the one sought becomes zero, and the lowest zero byte of a word
+/// The most bytes that [`tiny_has_line_end`] looks at.
+pub(super) const TINY: usize = 16;
+
+/// Whether there is an LF or CR in at most [`TINY`] bytes.
+#[inline(always)]
+pub(super) fn tiny_has_line_end(bytes: &[u8]) -> bool {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        return line_end_marks(*first) | line_end_marks(*last) != 0;
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let ([a, b, c, d], [e, f, g, h]) = (*first, *last);
+        return line_end_marks([a, b, c, d, e, f, g, h]) != 0;
+    }
+    bytes.iter().take(3).fold(false, |found, &byte| found | (byte == LF) | (byte == CR))
+}
+
+/// The same as [`line_end`] for eight bytes at once: a byte equal to the one sought becomes zero, and the lowest zero byte of a word
 /// is found exactly by the borrow it causes.
 #[inline]
 fn line_end_in(word: [u8; 8]) -> Option<usize> {
-    let word = u64::from_le_bytes(word);
-    let marks = zero_bytes(word ^ (ONES * LF as u64)) | zero_bytes(word ^ (ONES * CR as u64));
+    let marks = line_end_marks(word);
     (marks != 0).then(|| (marks.trailing_zeros() / 8) as usize)
+}
+
+/// The high bit of each LF and CR, as far as the lowest of them.
+#[inline(always)]
+fn line_end_marks(word: [u8; 8]) -> u64 {
+    let word = u64::from_le_bytes(word);
+    zero_bytes(word ^ (ONES * LF as u64)) | zero_bytes(word ^ (ONES * CR as u64))
 }
 
 /// The high bit of each zero byte; above the lowest of them, bits may be set in error.

@@ -1,0 +1,197 @@
+//! Lines that the chunk's edge cut: their pieces, and the gathering of small ones.
+//!
+//! Rules of this file:
+//! * No more of a line is kept than its field needs: nothing of comments and unknown fields, digits as a number, data as
+//!   text.
+//! * A piece of a few bytes is not worth a step: it is only laid by (`gather`), until there is a line's end or no more
+//!   room. This is not to be seen from outside, so no piece is laid by that might be a fault.
+//!
+//! Not here: what a field does (`fields.rs`), the search for line ends (`scan.rs`).
+
+use super::decoder::{SseDecoder, Step};
+use super::error::DecodeError;
+use super::line::{Line, Name};
+use super::scan;
+
+/// The room for small pieces.
+const ROOM: usize = 128;
+
+/// The largest piece that is small.
+const SMALL: usize = 48;
+
+/// The largest piece that takes no call to search or to copy.
+const TINY: usize = scan::TINY;
+
+/// Small pieces of the unfinished line, the last ones that came.
+#[derive(Clone)]
+pub(super) struct Gathered {
+    bytes: [u8; ROOM],
+    len: usize,
+}
+
+impl Gathered {
+    pub(super) const NOTHING: Self = Self { bytes: [0; ROOM], len: 0 };
+
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Forgets them.
+    pub(super) const fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    #[inline]
+    fn take(&mut self) -> Self {
+        let taken = self.clone();
+        self.len = 0;
+        taken
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn add(&mut self, piece: &[u8]) -> bool {
+        let end = self.len + piece.len();
+        let Some(room) = self.bytes.get_mut(self.len..end) else {
+            return false;
+        };
+        copy(room, piece);
+        self.len = end;
+        true
+    }
+}
+
+/// Copies `piece` into a room of its length; a tiny one without a call.
+#[inline(always)]
+fn copy(room: &mut [u8], piece: &[u8]) {
+    if piece.len() > TINY {
+        room.copy_from_slice(piece);
+    } else if !(copy_in_two::<8>(room, piece) || copy_in_two::<4>(room, piece)) {
+        for (slot, &byte) in room.iter_mut().zip(piece.iter().take(3)) {
+            *slot = byte;
+        }
+    }
+}
+
+/// Copies between `N` and twice as many bytes: the first `N` and the last, which may overlap.
+#[inline(always)]
+fn copy_in_two<const N: usize>(room: &mut [u8], piece: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (piece.first_chunk::<N>(), piece.last_chunk::<N>()) else {
+        return false;
+    };
+    if let Some(room) = room.first_chunk_mut::<N>() {
+        *room = *first;
+    }
+    if let Some(room) = room.last_chunk_mut::<N>() {
+        *room = *last;
+    }
+    true
+}
+
+impl SseDecoder {
+    /// Lays by all of `input` if it is tiny and in the midst of a line, so that nothing can come of it yet.
+    #[inline(always)]
+    pub(super) fn gather_tiny(&mut self, input: &mut &[u8]) -> bool {
+        let piece = *input;
+        if piece.len() > TINY || matches!(self.line, Line::Start) || !self.unread.is_empty() {
+            return false;
+        }
+        if scan::tiny_has_line_end(piece) || !(self.line == Line::IGNORED || self.gather(piece)) {
+            return false;
+        }
+        self.position += piece.len() as u64;
+        *input = &[];
+        true
+    }
+
+    /// Lays by a piece, if that can do no harm: neither with invalid UTF-8, nor with a limit, whatever the bytes turn
+    /// out to be (U+FFFD has three).
+    #[inline(always)]
+    fn gather(&mut self, piece: &[u8]) -> bool {
+        self.data.len().saturating_add(4 * ROOM) <= self.config.max_event_bytes
+            && !self.config.reject_invalid_utf8
+            && self.gathered.add(piece)
+    }
+
+    /// Takes what was laid by. It ends at `position`.
+    pub(super) fn take_gathered(&mut self, position: u64) -> Result<(), DecodeError> {
+        if self.gathered.len == 0 {
+            return Ok(());
+        }
+        let gathered = self.gathered.take();
+        self.piece(gathered.bytes(), position - gathered.len as u64)
+    }
+
+    /// Takes a part of a line whose end is not here yet.
+    pub(super) fn first_piece(&mut self, piece: &[u8], position: u64) -> Result<(), DecodeError> {
+        if matches!(self.line, Line::Start) {
+            self.open_block(position);
+            let is_comment = piece.first() == Some(&b':');
+            self.line = if is_comment && !self.config.comments { Line::IGNORED } else { Line::Name(Name::default()) };
+        }
+        if self.line == Line::IGNORED {
+            return Ok(());
+        }
+        if piece.len() > SMALL {
+            self.take_gathered(position)?;
+        } else {
+            if self.gather(piece) {
+                return Ok(());
+            }
+            self.take_gathered(position)?;
+            if self.gather(piece) {
+                return Ok(());
+            }
+        }
+        self.piece(piece, position)
+    }
+
+    fn piece(&mut self, piece: &[u8], position: u64) -> Result<(), DecodeError> {
+        let mut piece = piece;
+        let end = position + piece.len() as u64;
+        if let Line::Name(name) = self.line {
+            self.line = name.take(&mut piece);
+            if let Line::Value { field, .. } = self.line {
+                self.begin_value(field)?;
+            }
+        }
+        let Line::Value { field, fresh } = &mut self.line else {
+            return Ok(());
+        };
+        if *fresh {
+            *fresh = piece.is_empty();
+            piece = piece.strip_prefix(b" ").unwrap_or(piece);
+        }
+        let field = *field;
+        self.value_piece(field, piece, end - piece.len() as u64)
+    }
+
+    /// Takes the part of a line up to its end.
+    pub(super) fn last_piece<'i>(&mut self, piece: &[u8], position: u64) -> Result<Option<Step<'i>>, DecodeError> {
+        let end = position + piece.len() as u64;
+        let is_whole = matches!(self.line, Line::Name(name) if name.len() == 0);
+        if is_whole && self.gathered.add(piece) {
+            let gathered = self.gathered.take();
+            self.line = Line::Start;
+            return self.gathered_line(gathered.bytes(), end - gathered.len as u64);
+        }
+        let step = self
+            .take_gathered(position)
+            .and_then(|()| self.piece(piece, position))
+            .and_then(|()| self.end_line(end));
+        self.line = Line::Start;
+        step
+    }
+
+    /// Reads a line all of which was laid by.
+    fn gathered_line<'i>(&mut self, line: &[u8], position: u64) -> Result<Option<Step<'i>>, DecodeError> {
+        let mut lent = None;
+        let step = self.whole_line(line, position, &mut lent)?;
+        let step = step.map(|step| self.collect(step));
+        self.hold(lent);
+        Ok(step)
+    }
+}
