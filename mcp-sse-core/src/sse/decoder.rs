@@ -88,7 +88,7 @@ pub struct SseDecoder {
     pub(super) lent_out: LentOut,
     pub(super) unread: Unread,
     #[cfg(test)]
-    pub(super) searched: u64,
+    pub(super) searched: core::cell::Cell<u64>,
 }
 
 /// Where the current block stands.
@@ -158,7 +158,7 @@ impl SseDecoder {
             lent_out: LentOut::Nothing,
             unread: Unread::default(),
             #[cfg(test)]
-            searched: 0,
+            searched: core::cell::Cell::new(0),
         }
     }
 
@@ -298,6 +298,27 @@ impl SseDecoder {
                     Err(error) => break Err(error),
                 }
             }
+            if self.line == Line::DATA && !self.block.is_skipped {
+                match self.more_data(input, end_position) {
+                    Ok(Some(step)) => break Ok(step),
+                    Ok(None) => {}
+                    Err(error) => break Err(error),
+                }
+                continue;
+            }
+            if self.line == Line::IGNORED {
+                if !self.more_ignored(input) {
+                    break Ok(Step::More);
+                }
+                if input.first() != Some(&LF) {
+                    continue;
+                }
+                self.take_line_end(input);
+                match self.end_block(None) {
+                    Some(step) => break Ok(step),
+                    None => continue,
+                }
+            }
             match self.take_lines(input, line_end, lent, end_position) {
                 Ok(Some(step)) => break Ok(step),
                 Ok(None) => {}
@@ -363,17 +384,24 @@ impl SseDecoder {
 
     /// Where the line at the front of `rest` ends, unless that is known.
     #[inline]
-    fn find_line_end(&mut self, rest: &[u8], known: LineEnd) -> Option<usize> {
+    fn find_line_end(&self, rest: &[u8], known: LineEnd) -> Option<usize> {
         let end = match known {
             LineEnd::NotSearched => scan::line_end(rest),
             LineEnd::At(end) => return Some(end),
             LineEnd::Missing => return None,
         };
-        #[cfg(test)]
-        {
-            self.searched += end.unwrap_or(rest.len()) as u64;
-        }
+        self.count_searched(end, rest);
         end
+    }
+
+    /// Counts what is searched, for this crate's own tests (`work.rs`).
+    #[inline(always)]
+    pub(super) fn count_searched(&self, end: Option<usize>, bytes: &[u8]) {
+        let bytes = end.unwrap_or(bytes.len()) as u64;
+        #[cfg(test)]
+        self.searched.set(self.searched.get() + bytes);
+        #[cfg(not(test))]
+        let _ = bytes;
     }
 
     /// Drops the byte order mark at the stream's start, and the LF whose CR ended the last chunk.
@@ -413,7 +441,7 @@ impl SseDecoder {
 
     /// Takes an LF, CRLF or CR from the front of `rest`.
     #[inline]
-    fn take_line_end(&mut self, rest: &mut &[u8]) {
+    pub(super) fn take_line_end(&mut self, rest: &mut &[u8]) {
         match *rest {
             [LF, after @ ..] | [CR, LF, after @ ..] => *rest = after,
             [CR, after @ ..] => {
@@ -429,7 +457,7 @@ impl SseDecoder {
 
     /// A blank line. HTML 9.2.6, "dispatch the event".
     #[inline]
-    fn end_block<'i>(&mut self, lent: Option<&'i str>) -> Option<Step<'i>> {
+    pub(super) fn end_block<'i>(&mut self, lent: Option<&'i str>) -> Option<Step<'i>> {
         if !self.block.is_open {
             return None;
         }

@@ -17,7 +17,7 @@ use super::decoder::{LentOut, SseDecoder, Step};
 use super::error::DecodeError;
 use super::event::DEFAULT_KIND;
 use super::line::{Digits, Field, Line};
-use super::text::{self, Fault, Rules};
+use super::text::{self, Fault, Rules, well_formed};
 
 impl SseDecoder {
     /// Reads a line that lies whole in the chunk.
@@ -174,12 +174,13 @@ impl SseDecoder {
         self.block.has_kind = self.value_is_cut || !(is_default || self.kind.is_empty());
     }
 
-    fn push_data(&mut self, bytes: &[u8], position: u64) -> Result<(), DecodeError> {
+    #[inline]
+    pub(super) fn push_data(&mut self, bytes: &[u8], position: u64) -> Result<(), DecodeError> {
         let outcome = self.data.push(bytes, position, self.data_rules());
         outcome.map_err(|fault| self.fail(fault))
     }
 
-    const fn data_rules(&self) -> Rules {
+    pub(super) const fn data_rules(&self) -> Rules {
         Rules { limit: self.config.max_event_bytes, cut: false, reject: self.config.reject_invalid_utf8 }
     }
 
@@ -212,7 +213,7 @@ impl SseDecoder {
 
     /// The block gives no event: what it set is dropped, and the rest of it skipped.
     #[cold]
-    fn fail(&mut self, fault: Fault) -> DecodeError {
+    pub(super) fn fail(&mut self, fault: Fault) -> DecodeError {
         let error = match fault {
             Fault::TooLong => {
                 DecodeError::EventTooLarge { limit: self.config.max_event_bytes, position: self.block.position }
@@ -222,12 +223,6 @@ impl SseDecoder {
         self.skip_block();
         error
     }
-}
-
-/// The value as text, if it is well-formed and within its limit.
-#[inline]
-pub(super) fn well_formed(value: &[u8], limit: usize) -> Option<&str> {
-    if value.len() > limit { None } else { simdutf8::basic::from_utf8(value).ok() }
 }
 
 /// An id holding NUL is ignored (HTML 9.2.6). Says whether it was taken.

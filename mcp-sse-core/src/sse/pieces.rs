@@ -8,10 +8,12 @@
 //!
 //! Not here: what a field does (`fields.rs`), the search for line ends (`scan.rs`).
 
+use memchr::memchr2;
+
 use super::decoder::{SseDecoder, Step};
 use super::error::DecodeError;
-use super::line::{Line, Name};
-use super::scan;
+use super::line::{Field, Line, Name};
+use super::scan::{self, CR, LF};
 
 /// The room for small pieces.
 const ROOM: usize = 128;
@@ -135,24 +137,73 @@ impl SseDecoder {
         if self.line == Line::IGNORED {
             return Ok(());
         }
-        if piece.len() > SMALL {
+        if piece.len() <= SMALL && self.gather(piece) {
+            return Ok(());
+        }
+        self.take_gathered(position)?;
+        self.piece(piece, position)
+    }
+
+    /// Takes more of a data line whose value has begun: the midst of it, or its end, and that of the block if it follows
+    /// at once. `None` if neither the chunk nor the block is at its end.
+    #[inline]
+    pub(super) fn more_data<'i>(
+        &mut self,
+        rest: &mut &'i [u8],
+        end_position: u64,
+    ) -> Result<Option<Step<'i>>, DecodeError> {
+        let bytes = *rest;
+        let end = if bytes.len() > TINY { memchr2(LF, CR, bytes) } else { scan::line_end(bytes) };
+        self.count_searched(end, bytes);
+        let (piece, after) = bytes.split_at_checked(end.unwrap_or(bytes.len())).unwrap_or((bytes, &[]));
+        let position = end_position - after.len() as u64;
+        *rest = after;
+        if self.gathered.len > 0 && self.gathered.add(piece) {
             self.take_gathered(position)?;
         } else {
-            if self.gather(piece) {
-                return Ok(());
-            }
-            self.take_gathered(position)?;
-            if self.gather(piece) {
-                return Ok(());
-            }
+            self.take_gathered(position - piece.len() as u64)?;
+            let position = position - piece.len() as u64;
+            let outcome = self.data.push_front(bytes, piece.len(), position, self.data_rules());
+            outcome.map_err(|fault| self.fail(fault))?;
         }
-        self.piece(piece, position)
+        if after.is_empty() {
+            return Ok(Some(Step::More));
+        }
+        let outcome = self.data.end(position, self.data_rules());
+        outcome.map_err(|fault| self.fail(fault))?;
+        self.line = Line::Start;
+        self.take_line_end(rest);
+        if rest.first() == Some(&LF) {
+            self.take_line_end(rest);
+            return Ok(self.end_block(None));
+        }
+        Ok(None)
+    }
+
+    /// Takes more of a line that does not matter, up to its end. Says whether that was found.
+    #[inline]
+    pub(super) fn more_ignored(&mut self, rest: &mut &[u8]) -> bool {
+        let end = scan::line_end(rest);
+        self.count_searched(end, rest);
+        let Some((_, after)) = end.and_then(|end| rest.split_at_checked(end)) else {
+            *rest = &[];
+            return false;
+        };
+        *rest = after;
+        self.line = Line::Start;
+        self.take_line_end(rest);
+        true
     }
 
     fn piece(&mut self, piece: &[u8], position: u64) -> Result<(), DecodeError> {
         let mut piece = piece;
         let end = position + piece.len() as u64;
         if let Line::Name(name) = self.line {
+            if let (0, Some(value)) = (name.len(), piece.strip_prefix(b"data: ")) {
+                self.begin_value(Field::Data)?;
+                self.line = Line::DATA;
+                return self.value_piece(Field::Data, value, end - value.len() as u64);
+            }
             self.line = name.take(&mut piece);
             if let Line::Value { field, .. } = self.line {
                 self.begin_value(field)?;
@@ -178,10 +229,8 @@ impl SseDecoder {
             self.line = Line::Start;
             return self.gathered_line(gathered.bytes(), end - gathered.len as u64);
         }
-        let step = self
-            .take_gathered(position)
-            .and_then(|()| self.piece(piece, position))
-            .and_then(|()| self.end_line(end));
+        let step =
+            self.take_gathered(position).and_then(|()| self.piece(piece, position)).and_then(|()| self.end_line(end));
         self.line = Line::Start;
         step
     }

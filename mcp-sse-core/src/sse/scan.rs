@@ -18,7 +18,7 @@ pub(super) fn line_end(bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes;
     while skipped < HEAD {
         let Some((word, after)) = rest.split_first_chunk::<8>() else {
-            return rest.iter().position(|&byte| byte == LF || byte == CR).map(|at| skipped + at);
+            return line_end_in_few(rest).map(|at| skipped + at);
         };
         if let Some(at) = line_end_in(*word) {
             return Some(skipped + at);
@@ -27,6 +27,29 @@ pub(super) fn line_end(bytes: &[u8]) -> Option<usize> {
         rest = after;
     }
     memchr2(LF, CR, rest).map(|at| skipped + at)
+}
+
+/// The same in less than eight bytes.
+#[inline]
+fn line_end_in_few(bytes: &[u8]) -> Option<usize> {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let ([a, b, c, d], [e, f, g, h]) = (*first, *last);
+        let at = line_end_in([a, b, c, d, e, f, g, h])?;
+        return Some(if at < 4 { at } else { at + bytes.len() - 8 });
+    }
+    bytes.iter().position(|&byte| byte == LF || byte == CR)
+}
+
+/// What is after `same` at the front of `bytes`.
+#[inline(always)]
+pub(super) fn strip_same<'i>(bytes: &'i [u8], same: &[u8]) -> Option<&'i [u8]> {
+    if same.len() > TINY {
+        return bytes.strip_prefix(same);
+    }
+    // Two comparisons that may overlap, without a call.
+    let (front, after) = bytes.split_at_checked(same.len())?;
+    let is_same = front.first_chunk::<8>()? == same.first_chunk::<8>()? && front.last_chunk::<8>() == same.last_chunk();
+    is_same.then_some(after)
 }
 
 /// The most bytes that [`tiny_has_line_end`] looks at.

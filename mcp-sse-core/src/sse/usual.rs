@@ -15,10 +15,9 @@ use memchr::memchr2;
 use super::decoder::{Block, LentOut, SseDecoder, Step};
 use super::error::DecodeError;
 use super::event::DEFAULT_KIND;
-use super::fields::well_formed;
 use super::line::{Field, Line};
 use super::scan::{self, CR, LF};
-use super::text;
+use super::text::{self, text_at_front, well_formed};
 
 /// How far the usual way led.
 pub(super) enum Way<'i> {
@@ -67,17 +66,17 @@ impl<'i> Found<'i> {
     #[inline(always)]
     fn texts(&self) -> Option<(Option<&'i str>, Option<&'i str>)> {
         let Some(id) = self.id else {
-            return Some((None, match self.data {
-                Some(data) => Some(simdutf8::basic::from_utf8(data.bytes()).ok()?),
-                None => None,
-            }));
+            return match self.data {
+                Some(data) => Some((None, Some(text_at_front(data.tail, data.length)?))),
+                None => Some((None, None)),
+            };
         };
         let Some(data) = self.data else {
-            return Some((Some(simdutf8::basic::from_utf8(id.bytes()).ok()?), None));
+            return Some((Some(text_at_front(id.tail, id.length)?), None));
         };
-        let length = id.tail.len() - data.tail.len() + data.length;
-        let text = simdutf8::basic::from_utf8(id.tail.get(..length)?).ok()?;
-        Some((Some(text.get(..id.length)?), Some(text.get(length - data.length..)?)))
+        let start = id.tail.len() - data.tail.len();
+        let text = text_at_front(id.tail, start + data.length)?;
+        Some((Some(text.get(..id.length)?), Some(text.get(start..)?)))
     }
 }
 
@@ -120,15 +119,31 @@ impl SseDecoder {
                         *rest = after;
                         return Ok(Way::Step(Step::Block));
                     }
+                    // A keep-alive is often followed by one that is the same to the byte.
+                    let ended = block.get(..block.len() - after.len()).unwrap_or_default();
+                    let mut after = after;
+                    if found.id.is_none() && !self.config.blocks {
+                        while let Some(rest) = scan::strip_same(after, ended) {
+                            after = rest;
+                        }
+                    }
                     block = after;
                     line = after;
                     found = Found::default();
                 }
             }
         };
+        let is_comment = line.first() == Some(&b':');
         *rest = line;
         if line.len() < block.len() {
             *lent = self.leave_block(&found, end_position, end_position - block.len() as u64)?;
+        }
+        if is_comment && line_end == LineEnd::Missing {
+            self.open_block(end_position - line.len() as u64);
+            self.line = Line::IGNORED;
+            self.hold(lent.take());
+            *rest = &[];
+            return Ok(Way::Step(Step::More));
         }
         Ok(Way::Left(line_end))
     }
@@ -202,16 +217,13 @@ impl SseDecoder {
     /// passes the limit, or has no end in the chunk, or only what may be half of one.
     #[inline(always)]
     fn end_of<'i>(
-        &mut self,
+        &self,
         line: &[u8],
         value: &'i [u8],
         end: Option<usize>,
         limit: usize,
     ) -> Result<(usize, &'i [u8]), LineEnd> {
-        #[cfg(test)]
-        {
-            self.searched += end.unwrap_or(value.len()) as u64;
-        }
+        self.count_searched(end, value);
         let end = end.ok_or(LineEnd::Missing)?;
         match value.get(end..).and_then(after_end) {
             Some(after) if end <= limit => Ok((end, after)),
