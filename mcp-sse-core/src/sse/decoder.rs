@@ -78,6 +78,8 @@ pub struct SseDecoder {
     pub(super) digits: Digits,
     pub(super) block: Block,
     pub(super) data: Text,
+    /// Whether the last data line was a long one, as the next will be then.
+    pub(super) has_long_lines: bool,
     /// The block's type, if `block.has_kind`; else that of an earlier one, which often comes again.
     pub(super) kind: String,
     /// The block's id, if `block.has_id`.
@@ -151,6 +153,7 @@ impl SseDecoder {
             digits: Digits::default(),
             block: Block::default(),
             data: Text::default(),
+            has_long_lines: false,
             kind: String::new(),
             id: String::new(),
             last_event_id: String::new(),
@@ -289,44 +292,54 @@ impl SseDecoder {
             self.take_opening(input);
         }
         let step = loop {
-            let mut lent = None;
-            let mut line_end = LineEnd::NotSearched;
-            if !self.block.is_open && matches!(self.line, Line::Start) {
-                match self.usual_blocks(input, &mut lent, end_position) {
-                    Ok(Way::Step(step)) => break Ok(step),
-                    Ok(Way::Left(end)) => line_end = end,
-                    Err(error) => break Err(error),
-                }
+            if input.is_empty() {
+                break Ok(Step::More);
             }
-            if self.line == Line::DATA && !self.block.is_skipped {
-                match self.more_data(input, end_position) {
-                    Ok(Some(step)) => break Ok(step),
-                    Ok(None) => {}
-                    Err(error) => break Err(error),
-                }
-                continue;
-            }
-            if self.line == Line::IGNORED {
-                if !self.more_ignored(input) {
-                    break Ok(Step::More);
-                }
-                if input.first() != Some(&LF) {
-                    continue;
-                }
-                self.take_line_end(input);
-                match self.end_block(None) {
-                    Some(step) => break Ok(step),
-                    None => continue,
-                }
-            }
-            match self.take_lines(input, line_end, lent, end_position) {
-                Ok(Some(step)) => break Ok(step),
-                Ok(None) => {}
+            let way = if !self.block.is_open && matches!(self.line, Line::Start) {
+                self.usual_blocks(input, end_position)
+            } else {
+                Ok(Way::Left(LineEnd::NotSearched, None))
+            };
+            let way = match way {
+                Ok(Way::Left(line_end, lent)) => self.general_block(input, line_end, lent, end_position),
+                way => way,
+            };
+            match way {
+                Ok(Way::Step(step)) => break Ok(step),
+                // The block has ended and gave nothing.
+                Ok(Way::Left(..)) => {}
                 Err(error) => break Err(error),
             }
         };
         self.position = end_position - input.len() as u64;
         step
+    }
+
+    /// Takes from the front of `input` what belongs to the current block, as far as it is at hand, in whatever shape it
+    /// comes. Where the first line ends may be known, and what data the block has so far (`lent`).
+    #[inline(always)]
+    fn general_block<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        line_end: LineEnd,
+        lent: Option<&'i str>,
+        end_position: u64,
+    ) -> Result<Way<'i>, DecodeError> {
+        if self.line == Line::DATA && !self.block.is_skipped {
+            if let Some(step) = self.more_data(input, end_position)? {
+                return Ok(Way::Step(step));
+            }
+        } else if self.line == Line::IGNORED {
+            if !self.more_ignored(input) {
+                return Ok(Way::Step(Step::More));
+            }
+            if input.first() == Some(&LF) {
+                self.take_line_end(input);
+                return Ok(self.end_block(None).map_or(Way::Left(LineEnd::NotSearched, None), Way::Step));
+            }
+        }
+        let step = self.take_lines(input, line_end, lent, end_position)?;
+        Ok(step.map_or(Way::Left(LineEnd::NotSearched, None), Way::Step))
     }
 
     /// What the last step lent is done with.
@@ -355,6 +368,17 @@ impl SseDecoder {
             if matches!(self.line, Line::Start) && (first == LF || first == CR) {
                 self.take_line_end(rest);
                 return Ok(self.end_block(lent));
+            }
+            if first == b'd' && matches!(self.line, Line::Start) && self.has_event() && line_end == LineEnd::NotSearched
+            {
+                self.hold(lent.take());
+                let before = rest.len();
+                if let Some(step) = self.more_data_lines(rest, end_position)? {
+                    return Ok(Some(step));
+                }
+                if rest.len() < before {
+                    continue;
+                }
             }
             let end = self.find_line_end(rest, mem::replace(&mut line_end, LineEnd::NotSearched));
             let Some((line, after)) = end.and_then(|end| rest.split_at_checked(end)) else {

@@ -100,7 +100,8 @@ impl SseDecoder {
             Field::Data if !self.block.is_skipped => {
                 let joins = mem::replace(&mut self.block.has_data, true);
                 if joins {
-                    self.push_data(b"\n", 0)?;
+                    let outcome = self.data.push_line_feed(self.data_rules());
+                    outcome.map_err(|fault| self.fail(fault))?;
                 }
             }
             Field::Kind | Field::Id | Field::Comment => {

@@ -16,10 +16,13 @@ use super::line::{Field, Line, Name};
 use super::scan::{self, CR, LF};
 
 /// The room for small pieces.
-const ROOM: usize = 128;
+const ROOM: usize = 512;
 
 /// The largest piece that is small.
-const SMALL: usize = 48;
+const SMALL: usize = 256;
+
+/// As much of the room as most lines need.
+const LINE: usize = 128;
 
 /// The largest piece that takes no call to search or to copy.
 const TINY: usize = scan::TINY;
@@ -41,13 +44,6 @@ impl Gathered {
     /// Forgets them.
     pub(super) const fn clear(&mut self) {
         self.len = 0;
-    }
-
-    #[inline]
-    fn take(&mut self) -> Self {
-        let taken = self.clone();
-        self.len = 0;
-        taken
     }
 
     fn bytes(&self) -> &[u8] {
@@ -119,12 +115,22 @@ impl SseDecoder {
     }
 
     /// Takes what was laid by. It ends at `position`.
+    #[inline]
     pub(super) fn take_gathered(&mut self, position: u64) -> Result<(), DecodeError> {
         if self.gathered.len == 0 {
             return Ok(());
         }
-        let gathered = self.gathered.take();
-        self.piece(gathered.bytes(), position - gathered.len as u64)
+        let position = position - self.gathered.len as u64;
+        if self.line == Line::DATA && !self.block.is_skipped {
+            // What stands after the last piece is old, but may be validated with it all the same.
+            let rules = self.data_rules();
+            let outcome = self.data.push_front(&self.gathered.bytes, self.gathered.len, position, rules);
+            self.gathered.len = 0;
+            return outcome.map_err(|fault| self.fail(fault));
+        }
+        let gathered = self.gathered.clone();
+        self.gathered.len = 0;
+        self.piece(gathered.bytes(), position)
     }
 
     /// Takes a part of a line whose end is not here yet.
@@ -144,6 +150,16 @@ impl SseDecoder {
         self.piece(piece, position)
     }
 
+    /// Takes the start of a data line's value. The line has no end in the chunk.
+    pub(super) fn begin_data(&mut self, value: &[u8], position: u64) -> Result<(), DecodeError> {
+        self.begin_value(Field::Data)?;
+        self.line = Line::DATA;
+        if value.len() <= SMALL && self.gather(value) {
+            return Ok(());
+        }
+        self.push_data(value, position)
+    }
+
     /// Takes more of a data line whose value has begun: the midst of it, or its end, and that of the block if it follows
     /// at once. `None` if neither the chunk nor the block is at its end.
     #[inline]
@@ -155,29 +171,69 @@ impl SseDecoder {
         let bytes = *rest;
         let end = if bytes.len() > TINY { memchr2(LF, CR, bytes) } else { scan::line_end(bytes) };
         self.count_searched(end, bytes);
-        let (piece, after) = bytes.split_at_checked(end.unwrap_or(bytes.len())).unwrap_or((bytes, &[]));
-        let position = end_position - after.len() as u64;
+        let Some((piece, after)) = end.and_then(|end| bytes.split_at_checked(end)) else {
+            *rest = &[];
+            if !(bytes.len() <= SMALL && self.gather(bytes)) {
+                let position = end_position - bytes.len() as u64;
+                self.take_gathered(position)?;
+                self.push_data(bytes, position)?;
+            }
+            return Ok(Some(Step::More));
+        };
         *rest = after;
+        let position = end_position - after.len() as u64;
         if self.gathered.len > 0 && self.gathered.add(piece) {
             self.take_gathered(position)?;
         } else {
-            self.take_gathered(position - piece.len() as u64)?;
             let position = position - piece.len() as u64;
+            self.take_gathered(position)?;
             let outcome = self.data.push_front(bytes, piece.len(), position, self.data_rules());
             outcome.map_err(|fault| self.fail(fault))?;
         }
-        if after.is_empty() {
-            return Ok(Some(Step::More));
+        self.end_data(rest, position)
+    }
+
+    /// Takes data lines after the first of a block, as `more_data` does.
+    #[inline]
+    pub(super) fn more_data_lines<'i>(
+        &mut self,
+        rest: &mut &'i [u8],
+        end_position: u64,
+    ) -> Result<Option<Step<'i>>, DecodeError> {
+        while let Some(value) = rest.strip_prefix(b"data: ") {
+            let position = end_position - value.len() as u64;
+            let end = memchr2(LF, CR, value);
+            self.count_searched(end, value);
+            let Some((_, after)) = end.and_then(|end| value.split_at_checked(end)) else {
+                *rest = &[];
+                self.begin_data(value, position)?;
+                return Ok(Some(Step::More));
+            };
+            *rest = after;
+            let rules = self.data_rules();
+            let outcome = self.data.push_line_feed(rules);
+            let outcome =
+                outcome.and_then(|()| self.data.push_front(value, value.len() - after.len(), position, rules));
+            outcome.map_err(|fault| self.fail(fault))?;
+            if let Some(step) = self.end_data(rest, end_position - after.len() as u64)? {
+                return Ok(Some(step));
+            }
         }
+        Ok(None)
+    }
+
+    /// Takes a data line's end, which stands at `position`, and that of the block if it follows at once.
+    #[inline]
+    fn end_data<'i>(&mut self, rest: &mut &'i [u8], position: u64) -> Result<Option<Step<'i>>, DecodeError> {
         let outcome = self.data.end(position, self.data_rules());
         outcome.map_err(|fault| self.fail(fault))?;
         self.line = Line::Start;
         self.take_line_end(rest);
-        if rest.first() == Some(&LF) {
-            self.take_line_end(rest);
-            return Ok(self.end_block(None));
+        if rest.first() != Some(&LF) {
+            return Ok(None);
         }
-        Ok(None)
+        self.take_line_end(rest);
+        Ok(self.end_block(None))
     }
 
     /// Takes more of a line that does not matter, up to its end. Says whether that was found.
@@ -225,9 +281,7 @@ impl SseDecoder {
         let end = position + piece.len() as u64;
         let is_whole = matches!(self.line, Line::Name(name) if name.len() == 0);
         if is_whole && self.gathered.add(piece) {
-            let gathered = self.gathered.take();
-            self.line = Line::Start;
-            return self.gathered_line(gathered.bytes(), end - gathered.len as u64);
+            return self.gathered_line(end);
         }
         let step =
             self.take_gathered(position).and_then(|()| self.piece(piece, position)).and_then(|()| self.end_line(end));
@@ -235,10 +289,23 @@ impl SseDecoder {
         step
     }
 
-    /// Reads a line all of which was laid by.
-    fn gathered_line<'i>(&mut self, line: &[u8], position: u64) -> Result<Option<Step<'i>>, DecodeError> {
+    /// Reads a line all of which was laid by. It ends at `end`.
+    fn gathered_line<'i>(&mut self, end: u64) -> Result<Option<Step<'i>>, DecodeError> {
+        let length = self.gathered.len;
+        self.gathered.len = 0;
+        self.line = Line::Start;
+        match self.gathered.bytes.first_chunk::<LINE>().copied() {
+            Some(bytes) if length <= LINE => self.line_laid_by(bytes.get(..length).unwrap_or_default(), end),
+            _ => {
+                let bytes = self.gathered.bytes;
+                self.line_laid_by(bytes.get(..length).unwrap_or_default(), end)
+            }
+        }
+    }
+
+    fn line_laid_by<'i>(&mut self, line: &[u8], end: u64) -> Result<Option<Step<'i>>, DecodeError> {
         let mut lent = None;
-        let step = self.whole_line(line, position, &mut lent)?;
+        let step = self.whole_line(line, end - line.len() as u64, &mut lent)?;
         let step = step.map(|step| self.collect(step));
         self.hold(lent);
         Ok(step)

@@ -43,12 +43,11 @@ fn line_end_in_few(bytes: &[u8]) -> Option<usize> {
 /// What is after `same` at the front of `bytes`.
 #[inline(always)]
 pub(super) fn strip_same<'i>(bytes: &'i [u8], same: &[u8]) -> Option<&'i [u8]> {
-    if same.len() > TINY {
-        return bytes.strip_prefix(same);
-    }
-    // Two comparisons that may overlap, without a call.
     let (front, after) = bytes.split_at_checked(same.len())?;
-    let is_same = front.first_chunk::<8>()? == same.first_chunk::<8>()? && front.last_chunk::<8>() == same.last_chunk();
+    // Two comparisons that may overlap, without a call. The end is where a difference is likely.
+    let is_same = front.last_chunk::<8>()? == same.last_chunk::<8>()?
+        && front.first_chunk::<8>() == same.first_chunk::<8>()
+        && (same.len() <= TINY || front == same);
     is_same.then_some(after)
 }
 
@@ -66,6 +65,38 @@ pub(super) fn tiny_has_line_end(bytes: &[u8]) -> bool {
         return line_end_marks([a, b, c, d, e, f, g, h]) != 0;
     }
     bytes.iter().take(3).fold(false, |found, &byte| found | (byte == LF) | (byte == CR))
+}
+
+/// Lines that are longer are best left to memchr.
+pub(super) const MEDIUM: usize = 128;
+
+/// [`line_end`] for lines of up to [`MEDIUM`] bytes that are rarely very short. A search that stops where it finds
+/// something stops at another place in each line, which the processor cannot foresee, and that costs more than to look
+/// at all of a window.
+#[inline]
+pub(super) fn medium_line_end(bytes: &[u8]) -> Option<usize> {
+    let Some((window, after)) = bytes.split_first_chunk::<MEDIUM>() else {
+        return memchr2(LF, CR, bytes);
+    };
+    match first_line_end(window) {
+        NOWHERE => memchr2(LF, CR, after).map(|at| MEDIUM + at),
+        at => Some(usize::from(at)),
+    }
+}
+
+const NOWHERE: u8 = u8::MAX;
+
+/// The least index of an LF or CR, or [`NOWHERE`]: a minimum over all, which compilers make vector code of.
+#[inline]
+fn first_line_end(window: &[u8; MEDIUM]) -> u8 {
+    let mut least = NOWHERE;
+    let mut index = 0_u8;
+    for &byte in window {
+        let candidate = if (byte == LF) | (byte == CR) { index } else { NOWHERE };
+        least = least.min(candidate);
+        index = index.wrapping_add(1);
+    }
+    least
 }
 
 /// The same as [`line_end`] for eight bytes at once: a byte equal to the one sought becomes zero, and the lowest zero byte of a word

@@ -86,6 +86,17 @@ impl Text {
         self.push_any(bytes, position, rules)
     }
 
+    /// Appends an LF.
+    #[inline]
+    pub(super) fn push_line_feed(&mut self, rules: Rules) -> Result<(), Fault> {
+        if self.len() >= rules.limit {
+            return Err(Fault::TooLong);
+        }
+        reserve(&mut self.text, 1, rules.limit);
+        self.text.push('\n');
+        Ok(())
+    }
+
     fn push_any(&mut self, bytes: &[u8], position: u64, rules: Rules) -> Result<(), Fault> {
         let end = position.saturating_add(bytes.len() as u64);
         let mut bytes = bytes;

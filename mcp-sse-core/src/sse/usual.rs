@@ -22,8 +22,8 @@ use super::text::{self, text_at_front, well_formed};
 /// How far the usual way led.
 pub(super) enum Way<'i> {
     Step(Step<'i>),
-    /// The line at the front of the input is not for here.
-    Left(LineEnd),
+    /// The line at the front of the input is not for here. What data its block has so far is lent.
+    Left(LineEnd, Option<&'i str>),
 }
 
 /// Where that line ends, as far as that is known.
@@ -82,15 +82,10 @@ impl<'i> Found<'i> {
 
 impl SseDecoder {
     /// Takes blocks from the front of `rest` up to the first event, or to a line that is not for here; then what its
-    /// block has so far is in the decoder, but for data that can be `lent`. The decoder stands between two blocks, and
+    /// block has so far is in the decoder, but for data that can be lent. The decoder stands between two blocks, and
     /// `end_position` is where `rest` ends.
     #[inline(always)]
-    pub(super) fn usual_blocks<'i>(
-        &mut self,
-        rest: &mut &'i [u8],
-        lent: &mut Option<&'i str>,
-        end_position: u64,
-    ) -> Result<Way<'i>, DecodeError> {
+    pub(super) fn usual_blocks<'i>(&mut self, rest: &mut &'i [u8], end_position: u64) -> Result<Way<'i>, DecodeError> {
         let mut block = *rest;
         let mut line = block;
         let mut found = Found::default();
@@ -133,19 +128,44 @@ impl SseDecoder {
                 }
             }
         };
-        let is_comment = line.first() == Some(&b':');
         *rest = line;
+        self.leave(rest, block, &found, line_end, end_position)
+    }
+
+    /// Leaves a `block` at the line at the front of `rest`.
+    #[inline]
+    fn leave<'i>(
+        &mut self,
+        rest: &mut &'i [u8],
+        block: &'i [u8],
+        found: &Found<'i>,
+        line_end: LineEnd,
+        end_position: u64,
+    ) -> Result<Way<'i>, DecodeError> {
+        let line = *rest;
+        let mut lent = None;
         if line.len() < block.len() {
-            *lent = self.leave_block(&found, end_position, end_position - block.len() as u64)?;
+            lent = self.leave_block(found, end_position, end_position - block.len() as u64)?;
         }
-        if is_comment && line_end == LineEnd::Missing {
-            self.open_block(end_position - line.len() as u64);
-            self.line = Line::IGNORED;
-            self.hold(lent.take());
+        if line_end != LineEnd::Missing {
+            return Ok(Way::Left(line_end, lent));
+        }
+        // The chunk's edge cuts the line: most often a data line.
+        let position = end_position - line.len() as u64;
+        if let Some(value) = line.strip_prefix(b"data: ") {
             *rest = &[];
+            self.open_block(position);
+            self.begin_data(value, end_position - value.len() as u64)?;
             return Ok(Way::Step(Step::More));
         }
-        Ok(Way::Left(line_end))
+        if line.first() == Some(&b':') {
+            *rest = &[];
+            self.open_block(position);
+            self.line = Line::IGNORED;
+            self.hold(lent);
+            return Ok(Way::Step(Step::More));
+        }
+        Ok(Way::Left(line_end, lent))
     }
 
     /// Takes one line and gives what is after it, or `None` if the line is blank. Or says where it ends, if it is not
@@ -158,8 +178,9 @@ impl SseDecoder {
         match first {
             b'd' if found.data.is_none() => {
                 let value = value_of(line, b"data: ", b"data:")?;
-                let end = memchr2(LF, CR, value);
+                let end = if self.has_long_lines { memchr2(LF, CR, value) } else { scan::medium_line_end(value) };
                 let (length, after) = self.end_of(line, value, end, self.config.max_event_bytes)?;
+                self.has_long_lines = length > scan::MEDIUM + scan::MEDIUM / 8;
                 found.data = Some(Value { tail: value, length });
                 Ok(Some(after))
             }
@@ -200,6 +221,7 @@ impl SseDecoder {
     }
 
     /// An `event` line with another name than the last one, which is remembered from now on.
+    #[inline(never)]
     fn usual_kind<'i>(&mut self, line: &[u8], value: &'i [u8], found: &mut Found<'i>) -> Result<&'i [u8], LineEnd> {
         let end = scan::line_end(value);
         let limit = self.config.max_kind_bytes;
