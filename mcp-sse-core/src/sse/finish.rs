@@ -68,6 +68,9 @@ impl SseDecoder {
     /// # Ok::<(), mcp_sse_core::sse::DecodeError>(())
     /// ```
     pub fn finish(&mut self, mode: Finish) -> Finished<'_> {
+        // What was laid by is no fault.
+        let gathered = self.take_gathered(self.position);
+        debug_assert!(gathered.is_ok());
         if !self.unread.is_empty() {
             let error = Some(DecodeError::Unread { bytes: self.unread.bytes() });
             let tail = self.tail();
