@@ -9,8 +9,10 @@
 //! * A block with a fault is skipped up to its blank line, and leaves no trace but its `retry`.
 //! * A step decides first and borrows last: `Step` borrows from the chunk only, so that the loops above it compile.
 //!
-//! Not here: what a line does (`fields.rs`), the search for line ends (`scan.rs`), the end of the stream
-//! (`finish.rs`), chunks left unread (`feed.rs`).
+//! * Two ways lead through a block: the usual one (`usual.rs`), as far as it goes, then the general one, here.
+//!
+//! Not here: what a line does (`fields.rs`), lines that a chunk's edge cuts (`pieces.rs`), the search for line ends
+//! (`scan.rs`), the end of the stream (`finish.rs`), chunks left unread (`feed.rs`).
 
 use alloc::string::String;
 use core::fmt;

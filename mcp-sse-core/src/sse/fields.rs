@@ -1,9 +1,9 @@
-//! What lines do: field by field, whole or in pieces (HTML 9.2.6, "process the field").
+//! What lines do: field by field (HTML 9.2.6, "process the field").
 //!
 //! Rules of this file:
-//! * `whole_line` reads a line in place. `piece` and `last_piece` take one that the chunk's edge cut, and keep no
-//!   more of it than its field needs: nothing of comments and unknown fields, digits as a number, data as text.
-//! * Both end in `begin_value`, `value_piece`, `end_value`, so there is one account of what a field does;
+//! * `whole_line` reads a line in place. One that the chunk's edge cut comes in pieces (`pieces.rs`), and a block of the
+//!   usual shape goes past here if it can be taken as it stands (`usual.rs`).
+//! * All of them end in `begin_value`, `value_piece`, `end_value`, so there is one account of what a field does;
 //!   `whole_line` only goes around them where the value can be taken as it stands.
 //! * What is kept is checked against its limit before it is kept. A fault skips the block.
 //!

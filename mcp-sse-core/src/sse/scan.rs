@@ -40,15 +40,36 @@ fn line_end_in_few(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|&byte| byte == LF || byte == CR)
 }
 
-/// What is after `same` at the front of `bytes`.
+/// What is after `same` at the front of `bytes`. A name or a line of a few bytes takes no call.
 #[inline(always)]
 pub(super) fn strip_same<'i>(bytes: &'i [u8], same: &[u8]) -> Option<&'i [u8]> {
     let (front, after) = bytes.split_at_checked(same.len())?;
-    // Two comparisons that may overlap, without a call. The end is where a difference is likely.
-    let is_same = front.last_chunk::<8>()? == same.last_chunk::<8>()?
-        && front.first_chunk::<8>() == same.first_chunk::<8>()
-        && (same.len() <= TINY || front == same);
+    // Two comparisons that may overlap. The end goes first: a difference is likely there.
+    let is_same = match (same.first_chunk::<8>(), same.last_chunk::<8>()) {
+        (Some(first), Some(last)) => {
+            front.last_chunk::<8>() == Some(last)
+                && front.first_chunk::<8>() == Some(first)
+                && (same.len() <= TINY || front == same)
+        }
+        _ => front == same,
+    };
     is_same.then_some(after)
+}
+
+/// Whether one of `bytes` is NUL.
+#[inline(always)]
+pub(super) fn has_nul(bytes: &[u8]) -> bool {
+    if bytes.len() > TINY {
+        return bytes.contains(&0);
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        return zero_bytes(u64::from_le_bytes(*first)) | zero_bytes(u64::from_le_bytes(*last)) != 0;
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let ([a, b, c, d], [e, f, g, h]) = (*first, *last);
+        return zero_bytes(u64::from_le_bytes([a, b, c, d, e, f, g, h])) != 0;
+    }
+    bytes.iter().take(3).fold(false, |found, &byte| found | (byte == 0))
 }
 
 /// The most bytes that [`tiny_has_line_end`] looks at.
@@ -122,25 +143,52 @@ const fn zero_bytes(word: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CR, LF, line_end};
+    use super::{CR, LF, TINY, has_nul, line_end, medium_line_end, strip_same, tiny_has_line_end};
     use alloc::vec;
+
+    /// Whatever the length, a NUL and a difference are found at every place, and nothing where there is none.
+    #[test]
+    fn nul_and_difference_at_every_place() {
+        for length in 0..40 {
+            let mut bytes = vec![b'a'; length];
+            assert!(!has_nul(&bytes));
+            let same = bytes.clone();
+            assert_eq!(strip_same(&[&bytes[..], b"x"].concat(), &same), Some(&b"x"[..]));
+            assert_eq!(strip_same(&bytes, &[&same[..], b"x"].concat()), None);
+            for at in 0..length {
+                bytes[at] = 0;
+                assert!(has_nul(&bytes));
+                assert_eq!(strip_same(&bytes, &same), None);
+                bytes[at] = b'a';
+            }
+        }
+    }
+
+    /// All searches agree.
+    fn assert_all(bytes: &[u8], expected: Option<usize>) {
+        assert_eq!(line_end(bytes), expected);
+        assert_eq!(medium_line_end(bytes), expected);
+        if bytes.len() <= TINY {
+            assert_eq!(tiny_has_line_end(bytes), expected.is_some());
+        }
+    }
 
     /// D1: the first CR or LF at every place in lines of every short length, also next to bytes that differ from
     /// them by one bit.
     #[test]
     fn d1_first_line_end_at_every_place() {
-        for length in 0..80 {
+        for length in (0..80).chain(126..132).chain(250..264) {
             for filler in [b'a', 0x00, 0x8A, 0x8D, 0x0B, 0x0C, 0x09, 0x0E, 0xFF] {
                 let mut bytes = vec![filler; length];
-                assert_eq!(line_end(&bytes), None);
+                assert_all(&bytes, None);
                 for at in 0..length {
                     for end in [LF, CR] {
                         bytes[at] = end;
-                        assert_eq!(line_end(&bytes), Some(at));
+                        assert_all(&bytes, Some(at));
                         if let Some(last) = bytes.last_mut() {
                             *last = LF;
                         }
-                        assert_eq!(line_end(&bytes), Some(at));
+                        assert_all(&bytes, Some(at));
                         bytes.fill(filler);
                     }
                 }

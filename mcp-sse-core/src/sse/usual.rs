@@ -180,7 +180,7 @@ impl SseDecoder {
                 let value = value_of(line, b"data: ", b"data:")?;
                 let end = if self.has_long_lines { memchr2(LF, CR, value) } else { scan::medium_line_end(value) };
                 let (length, after) = self.end_of(line, value, end, self.config.max_event_bytes)?;
-                self.has_long_lines = length > scan::MEDIUM + scan::MEDIUM / 8;
+                self.has_long_lines = length > scan::MEDIUM;
                 found.data = Some(Value { tail: value, length });
                 Ok(Some(after))
             }
@@ -190,7 +190,7 @@ impl SseDecoder {
                 let end = scan::line_end(value);
                 let (length, after) = self.end_of(line, value, end, self.config.max_id_bytes)?;
                 let id = Value { tail: value, length };
-                if id.bytes().contains(&0) {
+                if scan::has_nul(id.bytes()) {
                     return Err(LineEnd::At(line.len() - value.len() + length));
                 }
                 found.id = Some(id);
@@ -206,7 +206,7 @@ impl SseDecoder {
                     found.has_kind = false;
                     return Ok(Some(after));
                 }
-                if let Some(after) = value.strip_prefix(self.kind.as_bytes()).and_then(after_end) {
+                if let Some(after) = scan::strip_same(value, self.kind.as_bytes()).and_then(after_end) {
                     found.has_kind = !self.kind.is_empty();
                     return Ok(Some(after));
                 }
