@@ -5,7 +5,7 @@
 //! began, so that a deadline that passes meanwhile cannot hide how far the request got. A connection is given
 //! back only if it was read to its response's end.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::time::Duration;
 
 use mcp_sse_core::client::{ExchangeId, HttpRequest};
@@ -218,7 +218,7 @@ impl Attempt {
             }
             Err(error) => {
                 self.stage = Stage::Unconnected;
-                exchange.on_broken(break_kind(&error), clock.now())?;
+                exchange.on_broken(BreakKind::from(&error), clock.now())?;
                 Ok(Progress::Some)
             }
         }
@@ -251,7 +251,7 @@ impl Attempt {
         let seen = self.end - self.start;
         let input = match self.receive(&mut reading.stream, exchange, inner, patience) {
             Ok(input) => input,
-            Err(error) => return self.broken(break_kind(&error), exchange, inner),
+            Err(error) => return self.broken(BreakKind::from(&error), exchange, inner),
         };
         match input {
             Input::Bytes(_) => {}
@@ -337,7 +337,7 @@ impl Attempt {
             _ => {
                 let input = match self.receive(&mut reading.stream, exchange, inner, patience) {
                     Ok(input) => input,
-                    Err(error) => return self.broken(break_kind(&error), exchange, inner),
+                    Err(error) => return self.broken(BreakKind::from(&error), exchange, inner),
                 };
                 match input {
                     Input::Bytes(_) => exchange.on_timeout(clock.now())?,
@@ -346,26 +346,16 @@ impl Attempt {
                         self.stage = Stage::ReadingBody(reading);
                         return Ok(Progress::None);
                     }
-                    Input::End => return Self::end(&reading.framing, exchange, inner),
-                    Input::Cut if reading.framing.is_complete() => {
-                        return Self::end(&reading.framing, exchange, inner);
+                    Input::End | Input::Cut => {
+                        let kind = if input == Input::End { BreakKind::Closed } else { BreakKind::TlsTruncated };
+                        let has_last_chunk = reading.framing.has_last_chunk();
+                        exchange.on_connection_end(kind, has_last_chunk, clock.now())?;
+                        return Ok(Progress::Some);
                     }
-                    Input::Cut => return self.broken(BreakKind::TlsTruncated, exchange, inner),
                 }
             }
         }
         self.stage = Stage::ReadingBody(reading);
-        Ok(Progress::Some)
-    }
-
-    /// The connection ended in an orderly way: what that says of the body.
-    fn end(framing: &BodyReader, exchange: &mut Exchange, inner: &Inner) -> Result<Progress, Misuse> {
-        let framing = match framing {
-            BodyReader::UntilClose => Framing::Unmarked,
-            framing if framing.is_complete() => Framing::Marked,
-            _ => Framing::Short,
-        };
-        exchange.on_end(framing, inner.clock.now())?;
         Ok(Progress::Some)
     }
 
@@ -462,20 +452,7 @@ impl BodyReader {
         }
     }
 
-    fn is_complete(&self) -> bool {
-        match self {
-            Self::Chunked(chunked) => chunked.is_complete(),
-            Self::Length(left) => *left == 0,
-            Self::UntilClose => false,
-            Self::Ended => true,
-        }
-    }
-}
-
-fn break_kind(error: &io::Error) -> BreakKind {
-    match error.kind() {
-        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => BreakKind::Reset,
-        ErrorKind::UnexpectedEof => BreakKind::TlsTruncated,
-        _ => BreakKind::Io,
+    fn has_last_chunk(&self) -> bool {
+        matches!(self, Self::Chunked(chunked) if chunked.is_complete())
     }
 }

@@ -506,11 +506,10 @@ impl Inner {
 
     /// Has a request of the server's answered by its handler, if there is one.
     fn handle(&self, call: CallId, event: &CallEvent) {
-        let CallEvent::Request { message, awaits_reply: true, .. } = event else {
+        let Some((method, id, message)) = event.awaiting() else {
             return;
         };
-        let handler = message.method().and_then(|method| self.handlers.get(method));
-        if let (Some(handler), Some(id)) = (handler, message.id()) {
+        if let Some(handler) = self.handlers.get(method) {
             let answer = handler(message);
             let answer = answer.as_deref().map_err(Clone::clone);
             // The deadline may have passed meanwhile; then nobody waits for an answer any more.
@@ -520,15 +519,7 @@ impl Inner {
 
     /// Cancels a call and drops the steps that nobody carries out.
     fn abandon(&self, call: CallId) {
-        let now = self.clock.now();
-        let mut core = self.core();
-        core.cancel(call, now);
-        while let Some(step) = core.poll_step_of(call, now) {
-            if let Step::Background(_, other) = step {
-                core.cancel(other, now);
-                while core.poll_step_of(other, now).is_some() {}
-            }
-        }
+        self.core().abandon(call, self.clock.now());
     }
 }
 

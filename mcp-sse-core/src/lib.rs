@@ -95,7 +95,7 @@
 //!
 //! # Features
 //!
-//! - `std` (default): finds AVX2 at run time; adds nothing to the API.
+//! - `std` (default): finds AVX2 at run time; says what kind of break an error of `std::io` is.
 //! - `gzip` (default, implies `std`): inflates gzip and deflate bodies.
 #![no_std]
 #![forbid(unsafe_code)]

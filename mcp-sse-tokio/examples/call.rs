@@ -106,6 +106,9 @@ impl Tokio {
             return Ok(client.clone());
         }
         let mut builder = Client::builder(url).config(settings.config()?);
+        if settings.is_own_server {
+            builder = builder.proxy_from_env(false);
+        }
         if let Some(file) = &settings.cacert {
             let pem = fs::read(file).map_err(|error| format!("--cacert {}: {error}", file.display()))?;
             builder = builder.trust_pem(&pem);

@@ -61,12 +61,7 @@ impl Attempt {
     }
 
     /// Does one thing that may wait, and reports what happened.
-    pub(crate) fn poll_advance(
-        &mut self,
-        exchange: &mut Exchange,
-        inner: &Arc<Inner>,
-        cx: &mut Context<'_>,
-    ) -> Poll<()> {
+    pub(crate) fn poll_advance(&mut self, exchange: &mut Exchange, inner: &Inner, cx: &mut Context<'_>) -> Poll<()> {
         let now = inner.clock.now();
         if exchange.poll_timeout().is_some_and(|due| now >= due) {
             self.tell_sent(exchange);
@@ -76,18 +71,15 @@ impl Attempt {
         match &mut self.stage {
             Stage::Unconnected => {
                 let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-                let (inner, endpoint) = (Arc::clone(inner), self.request.endpoint.clone());
-                let (must_be_new, deadline) = (self.must_be_new, exchange.poll_timeout());
-                self.stage = Stage::Connecting(Box::pin(async move {
-                    inner.connector.connect(&endpoint, wants_fresh, must_be_new, deadline).await
-                }));
+                let (connector, endpoint) = (Arc::clone(&inner.connector), self.request.endpoint.clone());
+                let connecting = connector.connect(endpoint, wants_fresh, self.must_be_new, exchange.poll_timeout());
+                self.stage = Stage::Connecting(Box::pin(connecting));
             }
             Stage::Connecting(connecting) => {
                 let connected = ready!(connecting.as_mut().poll(cx));
                 self.stage = Stage::Unconnected;
-                match connected {
-                    Ok((link, is_reused)) => self.begin(link, is_reused, exchange, inner.clock),
-                    Err(kind) => exchange.on_broken(kind, inner.clock.now()).unwrap_or_default(),
+                if let Err(kind) = connected.and_then(|connected| self.begin(connected, exchange, inner)) {
+                    exchange.on_broken(kind, inner.clock.now()).ok();
                 }
             }
             Stage::Carrying(carrying) => {
@@ -102,27 +94,22 @@ impl Attempt {
     }
 
     /// Gives the request to hyper; nothing is written yet.
-    fn begin(&mut self, mut link: Link, is_reused: bool, exchange: &mut Exchange, clock: Clock) {
-        let begun_at = clock.now();
+    fn begin(&mut self, connected: Connected, exchange: &mut Exchange, inner: &Inner) -> Result<(), BreakKind> {
+        let ((mut link, is_reused), begun_at) = (connected, inner.clock.now());
         self.must_be_new = is_reused;
         let told = if is_reused { exchange.on_reused(begun_at) } else { exchange.on_connected(begun_at) };
         if told.is_err() {
-            return;
-        }
-        if is_reused && !link.is_usable() {
-            // It was closed meanwhile (E1); the exchange asks for a fresh one.
-            exchange.on_broken(BreakKind::Closed, clock.now()).ok();
-            return;
+            return Ok(());
         }
         let progress = Arc::new(Progress::of(&self.body));
         let is_http2 = matches!(link, Link::Http2(_));
-        let Ok(request) = request::build(&self.request, self.body.clone(), is_http2, Arc::clone(&progress)) else {
-            // The client checked its endpoint and headers; what HTTP still refuses was not sent.
-            exchange.on_broken(BreakKind::Io, clock.now()).ok();
-            return;
-        };
+        let proxy = inner.connector.proxy.as_ref().filter(|proxy| !proxy.tunnels);
+        let request = request::build(&self.request, self.body.clone(), is_http2, proxy, Arc::clone(&progress));
+        // The client checked its endpoint and headers; what HTTP still refuses was not sent.
+        let request = request.map_err(|_| BreakKind::Io)?;
         let response = Some(link.send(request, Arc::clone(&progress), !is_reused));
         self.stage = Stage::Carrying(Box::new(Carrying { link, progress, begun_at, response, reader: None }));
+        Ok(())
     }
 
     /// Tells what is held back until nothing can change it any more. For when the exchange is about to end.
@@ -142,16 +129,10 @@ impl Attempt {
             return;
         };
         let mut cx = Context::from_waker(Waker::noop());
-        for _ in 0..STEPS_TO_END {
-            let has_ended = reader.poll_discard(&mut cx).is_ready();
-            let is_open = link.drive(&mut cx);
-            if has_ended && is_open && link.meter.facts().is_sent && link.sender.is_ready() {
-                inner.connector.pool.keep(Link::Http1(link), inner.clock.now());
-                return;
-            }
-            if has_ended || !is_open {
-                return;
-            }
+        let mut is_at_end = || link.drive(&mut cx) && reader.poll_discard(&mut cx).is_ready();
+        let has_ended = (0..STEPS_TO_END).any(|_| is_at_end());
+        if has_ended && link.drive(&mut cx) && link.meter.facts().is_sent && link.sender.is_ready() {
+            inner.connector.pool.keep(link, inner.clock.now());
         }
     }
 }
@@ -164,15 +145,12 @@ impl Carrying {
         }
         if let Link::Http1(link) = &mut self.link {
             link.drive(cx);
-            let (has_begun, is_sent) = {
-                let facts = link.meter.facts();
-                (facts.has_begun(), facts.is_sent)
-            };
+            let facts = link.meter.facts();
             // What was told before means nothing a second time.
-            if has_begun {
+            if facts.has_begun() {
                 exchange.on_sending(now).ok();
             }
-            if is_sent {
+            if facts.is_sent {
                 exchange.on_sent(now).ok();
             }
         }
@@ -215,12 +193,7 @@ impl Carrying {
             return Poll::Pending;
         };
         if let Err(error) = ready!(reader.poll(exchange, clock, cx)) {
-            let has_length = exchange.head().is_some_and(|head| head.content_length().is_some());
-            let reported = match self.link.end(&error, reader.is_chunked, has_length) {
-                Ok(framing) => exchange.on_end(framing, clock.now()),
-                Err(kind) => exchange.on_broken(kind, clock.now()),
-            };
-            reported.ok();
+            self.link.tell_end(&error, exchange, clock.now()).ok();
         }
         Poll::Ready(())
     }

@@ -20,7 +20,7 @@ use http_body::Body;
 use mcp_sse_core::exchange::{BreakKind, Exchange, ExchangeEvent, Framing, State};
 
 use crate::clock::{Clock, Timer};
-use crate::io::break_kind;
+use crate::link::tell_stream_end;
 use crate::reader::Reader;
 
 /// The events of one response: what an [`Exchange`] has to tell, and as the last its verdict.
@@ -118,9 +118,10 @@ fn fail(exchange: &mut Exchange, error: &(dyn Error + 'static), clock: Clock) {
             return;
         }
         if let Some(error) = error.downcast_ref::<io::Error>() {
-            kind = break_kind(error);
+            kind = BreakKind::from(error);
         } else if let Some(error) = error.downcast_ref::<h2::Error>() {
-            kind = if error.is_io() { BreakKind::Closed } else { BreakKind::Reset };
+            tell_stream_end(error, BreakKind::Closed, exchange, clock.now()).ok();
+            return;
         }
         cause = error.source();
     }

@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
 use mcp_sse_core::client::{
     self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, ErrorReply, Protocol,
     result_to_json,
@@ -24,6 +26,7 @@ use serde::Serialize;
 use crate::client::{Client, Handler, Inner};
 use crate::clock::Clock;
 use crate::connect::Connector;
+use crate::proxy::Proxy;
 
 /// Settings of a [`Client`].
 #[derive(Debug)]
@@ -33,6 +36,7 @@ pub struct ClientBuilder {
     config: Result<ClientConfig, BuildError>,
     options: CallOptions,
     certificates: Vec<CertificateDer<'static>>,
+    proxies: Matcher,
     handlers: Handlers,
 }
 
@@ -52,6 +56,7 @@ impl ClientBuilder {
             config: Ok(ClientConfig::default()),
             options: CallOptions::default(),
             certificates: Vec::new(),
+            proxies: Matcher::from_env(),
             handlers: Handlers::default(),
         }
     }
@@ -115,6 +120,26 @@ impl ClientBuilder {
         self
     }
 
+    /// Whether to connect through the proxy that the environment names: `HTTPS_PROXY` for `https`, `HTTP_PROXY` for
+    /// `http`, else `ALL_PROXY`, but not for the hosts in `NO_PROXY`, as curl reads them (also in small letters; what is
+    /// no URL counts as not set; `*` covers names, not addresses). Default: yes. The proxy's own URL is as for [`proxy`](Self::proxy).
+    pub fn proxy_from_env(mut self, uses: bool) -> Self {
+        self.proxies = if uses { Matcher::from_env() } else { Matcher::builder().build() };
+        self
+    }
+
+    /// Connects through this proxy, whatever the environment says: `http://host:port`, or with a name and a password
+    /// before the host (percent-encoded), which are sent to the proxy alone. Without a port, 80 is meant. Requests to
+    /// `http` are given to the proxy, those to `https` go through a tunnel (CONNECT). Proxies of other kinds are
+    /// [`BuildError::Proxy`]. If there is no tunnel to be had, nothing was sent.
+    pub fn proxy(mut self, url: &str) -> Self {
+        self.proxies = Matcher::builder().all(url).build();
+        if self.proxies.intercept(&Uri::from_static("http://any.host")).is_none() {
+            self.config = self.config.and(Err(BuildError::Proxy));
+        }
+        self
+    }
+
     /// Builds the client. Nothing is connected yet.
     ///
     /// # Errors
@@ -122,17 +147,24 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, BuildError> {
         let config = self.config?;
         let endpoint = Endpoint::parse(&self.url)?;
-        if endpoint.as_str().parse::<http::Uri>().is_err() {
-            return Err(BuildError::Unsendable);
-        }
+        let url = endpoint.as_str().parse::<Uri>().map_err(|_| BuildError::Unsendable)?;
+        // A proxy that is given requests speaks HTTP/1.1.
+        let tunnels = endpoint.is_tls() || config.connections.http2_prior_knowledge;
+        let proxy = Proxy::find(&self.proxies, &url, tunnels)?;
         let clock = Clock::new();
         let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
         let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
-        let connector = Connector::new(clock, &config, tls);
+        let connector = Arc::new(Connector::new(clock, &config, tls, proxy));
         // The hasher's keys are random: chance enough for jitter.
         let config = config.with_seed(RandomState::new().hash_one(0));
-        let core = core_client::Client::new(endpoint, config);
-        Ok(Client::from_inner(Inner::new(core, connector, clock, self.options, self.handlers.0)))
+        Ok(Client::from_inner(Inner {
+            core: Mutex::new(core_client::Client::new(endpoint, config)),
+            connector,
+            clock,
+            options: self.options,
+            handlers: self.handlers.0,
+            wakers: Mutex::default(),
+        }))
     }
 }
 

@@ -3,7 +3,6 @@
 //! Facts reported: none. Steps carried out: none; each call has a driver of its own for them.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -55,12 +54,12 @@ pub struct Client {
 
 pub(crate) struct Inner {
     pub(crate) core: Mutex<core_client::Client>,
-    pub(crate) connector: Connector,
+    pub(crate) connector: Arc<Connector>,
     pub(crate) clock: Clock,
     pub(crate) options: CallOptions,
     pub(crate) handlers: HashMap<String, Handler>,
     /// Who is to be woken when a call has steps by what happened to another one.
-    wakers: Mutex<HashMap<CallId, Waker>>,
+    pub(crate) wakers: Mutex<HashMap<CallId, Waker>>,
 }
 
 /// Held by each client and by each call that somebody waits for. With the last one the 2024-11-05 channel, which the
@@ -70,14 +69,9 @@ pub(crate) struct Used(Weak<Inner>);
 impl Drop for Used {
     fn drop(&mut self) {
         if let Some(inner) = self.0.upgrade() {
-            let now = inner.clock.now();
-            let mut core = inner.core();
-            if let Some(deletion) = core.close(now) {
-                // Nobody waits for it: `close` is there for those who do.
-                core.cancel(deletion, now);
-                while core.poll_step_of(deletion, now).is_some() {}
-            }
-            drop(core);
+            let deletion = inner.core().close(inner.clock.now());
+            // Nobody waits for it: `close` is there for those who do.
+            deletion.into_iter().for_each(|deletion| inner.core().abandon(deletion, inner.clock.now()));
             inner.wake();
         }
     }
@@ -94,26 +88,13 @@ impl Inner {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn new(
-        core: core_client::Client,
-        connector: Connector,
-        clock: Clock,
-        options: CallOptions,
-        handlers: HashMap<String, Handler>,
-    ) -> Self {
-        Self { core: Mutex::new(core), connector, clock, options, handlers, wakers: Mutex::default() }
-    }
-
     fn wakers(&self) -> MutexGuard<'_, HashMap<CallId, Waker>> {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has this call's driver woken when the core says so; before its steps are asked for, so that none is missed.
     pub(crate) fn register(&self, call: CallId, waker: &Waker) {
-        match self.wakers().entry(call) {
-            Entry::Occupied(mut known) => known.get_mut().clone_from(waker),
-            Entry::Vacant(unknown) => drop(unknown.insert(waker.clone())),
-        }
+        self.wakers().insert(call, waker.clone());
     }
 
     pub(crate) fn forget(&self, call: CallId) {
@@ -122,10 +103,8 @@ impl Inner {
 
     /// Wakes whom the core names.
     pub(crate) fn wake(&self) {
-        loop {
-            let Some(call) = self.core().poll_wake() else {
-                return;
-            };
+        // The lock on the core is free again before a waker is asked for.
+        while let Some(call) = { self.core().poll_wake() } {
             if let Some(waker) = self.wakers().get(&call) {
                 waker.wake_by_ref();
             }

@@ -13,15 +13,17 @@ use std::time::Duration;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{ClientConfig, ConnectionConfig, Endpoint};
 use mcp_sse_core::exchange::BreakKind;
-use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_util::either::Either;
 
 use crate::clock::Clock;
-use crate::io::Io;
+use crate::io::{Meter, Socket};
 use crate::link::Link;
 use crate::pool::Pool;
+use crate::proxy::Proxy;
 
 /// Makes connections to one origin, and keeps them.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub(crate) struct Connector {
     connections: ConnectionConfig,
     max_head_bytes: usize,
     tls: Option<Arc<rustls::ClientConfig>>,
+    pub(crate) proxy: Option<Proxy>,
     pub(crate) pool: Pool,
     /// Whether the last connection spoke HTTP/2, or the next one will.
     speaks_http2: AtomicBool,
@@ -41,7 +44,12 @@ pub(crate) struct Connector {
 pub(crate) type Connected = (Link, bool);
 
 impl Connector {
-    pub(crate) fn new(clock: Clock, config: &ClientConfig, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
+    pub(crate) fn new(
+        clock: Clock,
+        config: &ClientConfig,
+        tls: Option<Arc<rustls::ClientConfig>>,
+        proxy: Option<Proxy>,
+    ) -> Self {
         let connections = config.connections.clone();
         Self {
             clock,
@@ -50,6 +58,7 @@ impl Connector {
             speaks_http2: AtomicBool::new(tls.is_none() && connections.http2_prior_knowledge),
             connections,
             tls,
+            proxy,
             sharing: tokio::sync::Mutex::default(),
         }
     }
@@ -58,58 +67,63 @@ impl Connector {
     /// one shares it all the same, as long as it is open; but not if `must_be_new`, since it has just failed.
     /// `deadline` is the caller's, and only decides how time is shared out.
     pub(crate) async fn connect(
-        &self,
-        endpoint: &Endpoint,
+        self: Arc<Self>,
+        endpoint: Endpoint,
         wants_fresh: bool,
         must_be_new: bool,
         deadline: Option<Timestamp>,
     ) -> Result<Connected, BreakKind> {
-        let kept = || (!must_be_new).then(|| self.pool.shared(self.clock.now())).flatten().map(Link::Http2);
-        let idle = || (!wants_fresh).then(|| self.pool.idle(self.clock.now())).flatten().map(Link::Http1);
-        if let Some(link) = kept().or_else(idle) {
+        let shared = || self.pool.shared(self.clock.now()).filter(|_| !must_be_new).map(Link::Http2);
+        let idle = || if wants_fresh { None } else { self.pool.idle(self.clock.now()).map(Link::Http1) };
+        if let Some(link) = shared().or_else(idle) {
             return Ok((link, true));
         }
         let own = Instant::now() + self.connections.connect_timeout;
-        let limit =
-            deadline.and_then(|deadline| self.clock.instant(deadline)).map_or(own, |deadline| deadline.min(own));
+        let limit = deadline.and_then(|deadline| self.clock.instant(deadline)).map_or(own, |due| due.min(own));
         let making = async {
-            let mut turn = None;
-            if self.speaks_http2.load(Ordering::Relaxed) {
-                turn = Some(self.sharing.lock().await);
-                if let Some(link) = kept() {
-                    return Ok((link, true));
-                }
+            let is_shared = self.speaks_http2.load(Ordering::Relaxed);
+            let _turn = if is_shared { Some(self.sharing.lock().await) } else { None };
+            if let Some(link) = shared() {
+                return Ok((link, true));
             }
-            let link = self.make(endpoint, limit).await?;
+            let link = self.make(&endpoint, limit).await?;
             self.speaks_http2.store(matches!(link, Link::Http2(_)), Ordering::Relaxed);
             if let Link::Http2(link) = &link {
-                self.pool.keep(Link::Http2(link.clone()), self.clock.now());
+                self.pool.share(link.clone(), self.clock.now());
             }
-            drop(turn);
             Ok((link, false))
         };
         timeout_at(own, making).await.unwrap_or(Err(BreakKind::ConnectTimeout))
     }
 
     async fn make(&self, endpoint: &Endpoint, limit: Instant) -> Result<Link, BreakKind> {
-        let socket = connect_any(&resolve(endpoint).await?, limit).await?;
+        let proxy = self.proxy.as_ref();
+        let (host, port) = proxy.map_or_else(|| (endpoint.host(), endpoint.port()), |proxy| (&proxy.host, proxy.port));
+        let socket = connect_any(&resolve(host, port).await?, limit).await?;
         // Requests are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
-        let mut session = None;
-        if let Some(config) = &self.tls {
-            let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| BreakKind::Handshake)?;
-            session = Some(ClientConnection::new(Arc::clone(config), name).map_err(|_| BreakKind::Handshake)?);
+        let meter = Meter::of(socket);
+        let mut socket = Socket(Arc::clone(&meter));
+        if let Some(proxy) = proxy.filter(|proxy| proxy.tunnels) {
+            socket = proxy.tunnel(socket, endpoint).await?;
         }
-        let prior_knowledge = session.is_none() && self.connections.http2_prior_knowledge;
-        let io = Io::open(socket, session).await.map_err(|_| BreakKind::Handshake)?;
-        let is_http2 = prior_knowledge || io.has_agreed_on_http2();
-        Link::handshake(io, is_http2, self.max_head_bytes).await
+        let transport = if let Some(config) = &self.tls {
+            let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| BreakKind::Handshake)?;
+            let made = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
+            Either::Right(Box::new(made.map_err(|_| BreakKind::Handshake)?))
+        } else {
+            Either::Left(socket)
+        };
+        let is_http2 = match &transport {
+            Either::Right(tls) => tls.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Either::Left(_) => self.connections.http2_prior_knowledge,
+        };
+        Link::handshake(transport, meter, is_http2, self.max_head_bytes).await
     }
 }
 
 /// The addresses of a host.
-async fn resolve(endpoint: &Endpoint) -> Result<Vec<SocketAddr>, BreakKind> {
-    let (host, port) = (endpoint.host(), endpoint.port());
+async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, BreakKind> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }

@@ -56,9 +56,7 @@ impl Driver {
 
     /// The next thing that the call has to tell; pending for ever after its end.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Told> {
-        if self.runtime.is_none() {
-            self.runtime = Handle::try_current().ok();
-        }
+        self.runtime = self.runtime.take().or_else(|| Handle::try_current().ok());
         let Some(call) = self.call else {
             return Poll::Pending;
         };
@@ -99,12 +97,11 @@ impl Driver {
 
     /// Has a request of the server's answered by its handler, if there is one, in a task of its own.
     fn handle(&self, call: CallId, event: &CallEvent) {
-        let CallEvent::Request { message, awaits_reply: true, .. } = event else {
+        let Some((method, id, message)) = event.awaiting() else {
             return;
         };
-        let handler = message.method().and_then(|method| self.inner.handlers.get(method));
-        if let (Some(handler), Some(id), Some(runtime)) = (handler, message.id().cloned(), &self.runtime) {
-            let (inner, answer) = (Arc::clone(&self.inner), handler(message.clone()));
+        if let (Some(handler), Some(runtime)) = (self.inner.handlers.get(method), &self.runtime) {
+            let (inner, id, answer) = (Arc::clone(&self.inner), id.clone(), handler(message.clone()));
             drop(runtime.spawn(async move {
                 let answer = answer.await;
                 let answer = answer.as_deref().map_err(Clone::clone);
@@ -160,14 +157,12 @@ impl Driver {
     /// Cancels the call. Gives its end, unless it has come before.
     pub(crate) fn give_up(&mut self) -> Option<Done> {
         let call = self.call?;
-        if let Some(attempt) = &mut self.attempt {
-            let lent = self.inner.core().lend_exchange(attempt.id);
-            if let Some(mut exchange) = lent {
-                attempt.tell_sent(&mut exchange);
-                self.inner.core().return_exchange(attempt.id, exchange, self.inner.clock.now());
-            }
+        let mut core = self.inner.core();
+        if let Some(attempt) = &self.attempt {
+            core.exchange(attempt.id).into_iter().for_each(|exchange| attempt.tell_sent(exchange));
         }
-        self.inner.core().cancel(call, self.inner.clock.now());
+        core.cancel(call, self.inner.clock.now());
+        drop(core);
         // What it has to tell is told already, and waits for nothing.
         let mut cx = Context::from_waker(Waker::noop());
         while let Poll::Ready(told) = self.poll(&mut cx) {

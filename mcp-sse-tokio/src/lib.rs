@@ -28,6 +28,7 @@ pub mod events;
 mod io;
 mod link;
 mod pool;
+mod proxy;
 mod reader;
 mod request;
 mod trace;

@@ -5,19 +5,21 @@
 //! HTTP/2 connection is shared, and driven by a task that ends when the last handle and the last stream are gone.
 
 use std::error::Error as _;
-use std::future::Future;
+use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use h2::Reason;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mcp_sse_core::exchange::{BreakKind, Framing};
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse};
 use tokio::sync::watch;
 
-use crate::io::{Io, Meter};
+use crate::io::{Io, Meter, Transport};
 use crate::request::{Progress, RequestBody};
 
 /// hyper takes no smaller buffer.
@@ -48,14 +50,14 @@ pub(crate) struct Http1 {
     /// `None` once it has come to its end.
     connection: Option<http1::Connection<TokioIo<Io>, RequestBody>>,
     pub(crate) sender: http1::SendRequest<RequestBody>,
-    pub(crate) meter: Meter,
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// A handle to a connection that calls share.
 #[derive(Clone, Debug)]
 pub(crate) struct Http2 {
     pub(crate) sender: http2::SendRequest<RequestBody>,
-    meter: Meter,
+    meter: Arc<Meter>,
     /// Fails once hyper takes no more requests. Those that it has taken may still be answered.
     taking: watch::Receiver<()>,
 }
@@ -68,12 +70,22 @@ impl Http1 {
         }
         self.connection.is_some()
     }
+
+    /// Whether a connection that nobody uses is still open, and silent; found without waiting.
+    pub(crate) fn is_usable(&mut self) -> bool {
+        let is_open = self.drive(&mut Context::from_waker(Waker::noop()));
+        is_open && self.sender.is_ready() && !self.meter.has_news()
+    }
 }
 
 impl Link {
-    pub(crate) async fn handshake(io: Io, is_http2: bool, max_head_bytes: usize) -> Result<Self, BreakKind> {
-        let meter = io.meter();
-        let io = TokioIo::new(io);
+    pub(crate) async fn handshake(
+        transport: Transport,
+        meter: Arc<Meter>,
+        is_http2: bool,
+        max_head_bytes: usize,
+    ) -> Result<Self, BreakKind> {
+        let io = TokioIo::new(Io::new(transport, Arc::clone(&meter)));
         if is_http2 {
             let made = http2::Builder::new(TokioExecutor::new())
                 .initial_stream_window_size(STREAM_WINDOW)
@@ -101,17 +113,6 @@ impl Link {
         }
     }
 
-    /// Whether a kept connection is still open, and silent; found without waiting.
-    pub(crate) fn is_usable(&mut self) -> bool {
-        match self {
-            Self::Http1(link) => {
-                let mut cx = Context::from_waker(Waker::noop());
-                link.meter.clone().at_once(|| link.drive(&mut cx)) && link.sender.is_ready()
-            }
-            Self::Http2(link) => !link.sender.is_closed(),
-        }
-    }
-
     /// Gives a request to hyper; nothing is written yet.
     pub(crate) fn send(&mut self, request: Request<RequestBody>, progress: Arc<Progress>, is_fresh: bool) -> Sending {
         match self {
@@ -121,22 +122,20 @@ impl Link {
                 Box::pin(async move { response.await.map_err(Some) })
             }
             Self::Http2(link) => {
-                let (response, mut taking) = (link.sender.send_request(request), link.taking.clone());
-                Box::pin(async move {
-                    let mut response = std::pin::pin!(response);
-                    let mut ended = std::pin::pin!(async move { while taking.changed().await.is_ok() {} });
-                    let mut has_ended = false;
-                    std::future::poll_fn(|cx| {
-                        if let Poll::Ready(response) = response.as_mut().poll(cx) {
-                            return Poll::Ready(response.map_err(Some));
-                        }
-                        // A request that is given to hyper in the very moment in which it ends can be lost within: no
-                        // answer, no error.
-                        has_ended = has_ended || ended.as_mut().poll(cx).is_ready();
-                        if has_ended && progress.withdraw() { Poll::Ready(Err(None)) } else { Poll::Pending }
-                    })
-                    .await
-                })
+                let mut taking = link.taking.clone();
+                // A request that is given to hyper in the very moment in which it ends can be lost within: no answer, no
+                // error. Of one that was taken the answer may still come.
+                let mut lost = Box::pin(async move {
+                    while taking.changed().await.is_ok() {}
+                    if !progress.withdraw() {
+                        pending::<()>().await;
+                    }
+                });
+                let mut response = Box::pin(link.sender.send_request(request));
+                Box::pin(poll_fn(move |cx| match response.as_mut().poll(cx) {
+                    Poll::Ready(response) => Poll::Ready(response.map_err(Some)),
+                    Poll::Pending => lost.as_mut().poll(cx).map(|()| Err(None)),
+                }))
             }
         }
     }
@@ -156,54 +155,59 @@ impl Link {
         };
         let cause = h2_error(error);
         let is_refused = cause.is_some_and(|cause| {
-            cause.is_remote() && (cause.is_go_away() || cause.reason() == Some(h2::Reason::REFUSED_STREAM))
+            cause.is_remote() && (cause.is_go_away() || cause.reason() == Some(Reason::REFUSED_STREAM))
         });
         let kind = match cause {
             _ if error.is_parse_too_large() => BreakKind::HeadTooLarge,
-            Some(cause) => self.kind_of(cause),
+            Some(cause) => kind_of(cause, self.meter().end()),
             None if error.is_parse() => BreakKind::Malformed,
             None => self.meter().end(),
         };
         (kind, is_refused)
     }
 
-    /// How a body that failed has ended: short of its framing, or broken. `is_chunked` and `has_length` are its head's.
-    pub(crate) fn end(&self, error: &hyper::Error, is_chunked: bool, has_length: bool) -> Result<Framing, BreakKind> {
+    /// Tells of a body that failed: short of its framing, or broken.
+    pub(crate) fn tell_end(&self, error: &hyper::Error, exchange: &mut Exchange, now: Timestamp) -> Result<(), Misuse> {
         match (self, h2_error(error)) {
             (Self::Http1(link), _) => {
                 let facts = link.meter.facts();
-                let is_complete = is_chunked && facts.response.is_complete();
-                match facts.end {
-                    Some(BreakKind::Closed | BreakKind::TlsTruncated) if is_complete => Ok(Framing::Marked),
-                    // Closed in an orderly way, but too early.
-                    Some(BreakKind::Closed) => Ok(Framing::Short),
-                    // If the connection is fine, it is the framing that is not.
-                    kind => Err(kind.unwrap_or(BreakKind::Malformed)),
-                }
+                // If the connection is fine, it is the framing that is not.
+                let kind = facts.end.unwrap_or(BreakKind::Malformed);
+                exchange.on_connection_end(kind, facts.response.is_complete(), now)
             }
-            // h2 itself ends a stream whose data does not add up to its declared length.
-            (Self::Http2(_), Some(cause))
-                if has_length
-                    && cause.is_library()
-                    && cause.is_reset()
-                    && cause.reason() == Some(h2::Reason::PROTOCOL_ERROR) =>
-            {
-                Ok(Framing::Short)
-            }
-            (Self::Http2(_), cause) => Err(cause.map_or_else(|| self.meter().end(), |cause| self.kind_of(cause))),
+            (Self::Http2(link), Some(cause)) => tell_stream_end(cause, link.meter.end(), exchange, now),
+            (Self::Http2(link), None) => exchange.on_broken(link.meter.end(), now),
         }
     }
+}
 
-    fn kind_of(&self, error: &h2::Error) -> BreakKind {
-        if error.is_io() {
-            self.meter().end()
-        } else if error.is_library() {
-            BreakKind::Malformed
-        } else if error.is_go_away() {
-            BreakKind::Closed
-        } else {
-            BreakKind::Reset
-        }
+/// Tells of a body over HTTP/2 that failed; `connection` is how its connection ended, if that is why.
+pub(crate) fn tell_stream_end(
+    error: &h2::Error,
+    connection: BreakKind,
+    exchange: &mut Exchange,
+    now: Timestamp,
+) -> Result<(), Misuse> {
+    let has_length = exchange.head().is_some_and(|head| head.content_length().is_some());
+    let is_violation = error.is_library() && error.is_reset() && error.reason() == Some(Reason::PROTOCOL_ERROR);
+    if has_length && is_violation {
+        // h2 itself ends a stream whose data does not add up to its declared length. Of the frame by which it found that
+        // out, which may hold the whole answer, it shows nothing.
+        exchange.on_end(Framing::Discarded, now)
+    } else {
+        exchange.on_broken(kind_of(error, connection), now)
+    }
+}
+
+fn kind_of(error: &h2::Error, connection: BreakKind) -> BreakKind {
+    if error.is_io() {
+        connection
+    } else if error.is_library() {
+        BreakKind::Malformed
+    } else if error.is_go_away() {
+        BreakKind::Closed
+    } else {
+        BreakKind::Reset
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{ConnectionConfig, IdleConnections};
 
-use crate::link::{Http1, Http2, Link};
+use crate::link::{Http1, Http2};
 
 /// Kept connections.
 #[derive(Debug)]
@@ -33,15 +33,17 @@ impl Pool {
         Some(link)
     }
 
-    /// The connection for one call that was kept last.
-    pub(crate) fn idle(&self, now: Timestamp) -> Option<Box<Http1>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).take(now)
+    pub(crate) fn share(&self, link: Http2, now: Timestamp) {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).keep(link, now);
     }
 
-    pub(crate) fn keep(&self, link: Link, now: Timestamp) {
-        match link {
-            Link::Http1(link) => self.idle.lock().unwrap_or_else(PoisonError::into_inner).keep(link, now),
-            Link::Http2(link) => self.shared.lock().unwrap_or_else(PoisonError::into_inner).keep(link, now),
-        }
+    /// The connection for one call that was kept last, of those that were not closed meanwhile (E1).
+    pub(crate) fn idle(&self, now: Timestamp) -> Option<Box<Http1>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| idle.take(now)).find_map(|mut link| link.is_usable().then_some(link))
+    }
+
+    pub(crate) fn keep(&self, link: Box<Http1>, now: Timestamp) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).keep(link, now);
     }
 }

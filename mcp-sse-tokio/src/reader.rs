@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Buf;
-use http::{Version, header, response};
+use http::response;
 use http_body::Body;
 use mcp_sse_core::exchange::{Exchange, Framing};
 use mcp_sse_core::http::ResponseHead;
@@ -24,7 +24,6 @@ pub(crate) struct Reader<B: Body> {
     /// What is left of the last frame.
     frame: Option<B::Data>,
     framing: Framing,
-    pub(crate) is_chunked: bool,
 }
 
 impl<B: Body> Reader<B> {
@@ -33,14 +32,10 @@ impl<B: Body> Reader<B> {
         let headers = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let head = ResponseHead::from_headers(parts.status.as_u16(), headers);
         exchange.on_head(&head, clock.now()).ok();
-        let coding = parts.headers.get_all(header::TRANSFER_ENCODING).iter().next_back();
-        let is_chunked = parts.version <= Version::HTTP_11
-            && coding
-                .is_some_and(|coding| coding.as_bytes().to_ascii_lowercase().trim_ascii_end().ends_with(b"chunked"));
         // A body that is known to be empty before it is read has its end marked by its head.
-        let is_marked = is_chunked || head.content_length().is_some() || body.is_end_stream();
+        let is_marked = head.marks_end() || body.is_end_stream();
         let framing = if is_marked { Framing::Marked } else { Framing::Unmarked };
-        Self { body: Some(Box::pin(body)), frame: None, framing, is_chunked }
+        Self { body: Some(Box::pin(body)), frame: None, framing }
     }
 
     /// Gives the exchange what there is, up to its next event: then something was reported. Gives an error of the body.

@@ -13,6 +13,8 @@ use http::{HeaderName, HeaderValue, Request, Uri, header, uri};
 use http_body::{Body, Frame, SizeHint};
 use mcp_sse_core::client::HttpRequest;
 
+use crate::proxy::Proxy;
+
 /// A body is given to hyper in pieces of this many bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -86,18 +88,23 @@ impl Body for RequestBody {
     }
 }
 
-/// The request to give to hyper. HTTP/1.1 names the target and `Host`, HTTP/2 the whole URL.
+/// The request to give to hyper. HTTP/1.1 names the target and `Host`, or the whole URL to a proxy that sends it on;
+/// HTTP/2 the whole URL.
 pub(crate) fn build(
     request: &HttpRequest,
     body: Bytes,
     is_http2: bool,
+    proxy: Option<&Proxy>,
     progress: Arc<Progress>,
 ) -> Result<Request<RequestBody>, http::Error> {
     let uri: Uri = request.endpoint.as_str().parse()?;
-    let target = uri.path_and_query().filter(|_| !is_http2).cloned().map(Uri::from);
+    let target = uri.path_and_query().filter(|_| !is_http2 && proxy.is_none()).cloned().map(Uri::from);
     let mut built = Request::builder().method(request.method).uri(target.unwrap_or_else(|| uri.clone()));
     if !is_http2 {
         built = built.header(header::HOST, uri.authority().map_or("", uri::Authority::as_str));
+    }
+    if let Some(value) = proxy.and_then(|proxy| proxy.authorization.as_ref()) {
+        built = built.header(header::PROXY_AUTHORIZATION, value);
     }
     for (name, value) in &request.headers {
         built = built.header(HeaderName::try_from(&**name)?, HeaderValue::from_str(value)?);

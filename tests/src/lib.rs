@@ -6,6 +6,7 @@ pub mod call_program;
 pub mod channel_driver;
 pub mod chunking;
 pub mod conformance;
+pub mod forward_proxy;
 pub mod fuzz;
 pub mod loop_driver;
 pub mod matrix;

@@ -54,9 +54,9 @@ pub async fn no_task_is_left() {
     assert!(waited.is_ok(), "{} tasks are left", metrics.num_alive_tasks());
 }
 
-/// Settings of a client over HTTP/1.1.
+/// Settings of a client over HTTP/1.1, whatever proxy the environment names.
 pub fn builder(url: &str) -> ClientBuilder {
-    Client::builder(url).options(within(BOUND))
+    Client::builder(url).proxy_from_env(false).options(within(BOUND))
 }
 
 /// A client over HTTP/1.1.
@@ -143,7 +143,8 @@ pub async fn told(mut stream: CallStream) -> Told {
 /// # Panics
 /// If the client cannot be built.
 pub async fn call_target(target: &Target, params: &Value, to_end: bool, drain: Duration) -> Told {
-    let mut builder = Client::builder(&target.url).connections(ConnectionConfig::default().with_drain_timeout(drain));
+    let connections = ConnectionConfig::default().with_drain_timeout(drain);
+    let mut builder = builder(&target.url).connections(connections);
     if let Some(pem) = &target.certificate_pem {
         builder = builder.trust_pem(pem.as_bytes());
     }

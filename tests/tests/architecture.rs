@@ -75,6 +75,7 @@ const ENDINGS: &[Ending] = &[
     ("end, marked", |exchange| exchange.on_end(Framing::Marked, NOW)),
     ("end, unmarked", |exchange| exchange.on_end(Framing::Unmarked, NOW)),
     ("end, short", |exchange| exchange.on_end(Framing::Short, NOW)),
+    ("end, some discarded", |exchange| exchange.on_end(Framing::Discarded, NOW)),
     ("break", |exchange| exchange.on_broken(BreakKind::Reset, NOW)),
     ("deadline", |exchange| exchange.on_timeout(DEADLINE)),
     ("cancel", |exchange| exchange.cancel(NOW)),

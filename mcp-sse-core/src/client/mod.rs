@@ -245,6 +245,16 @@ impl Client {
         }
     }
 
+    /// Cancels a call whose steps nobody will carry out any more: it drops them, those of background calls included.
+    pub fn abandon(&mut self, call: CallId, now: Timestamp) {
+        self.cancel(call, now);
+        while let Some(step) = self.poll_step_of(call, now) {
+            if let Step::Background(_, other) = step {
+                self.abandon(other, now);
+            }
+        }
+    }
+
     /// The caller of this call waits for the end of its exchange: what follows the answer is read on within the bound
     /// of time ([`ConnectionConfig::drain_timeout`]) alone, and not of bytes. For before the answer.
     pub fn read_to_end(&mut self, call: CallId) {

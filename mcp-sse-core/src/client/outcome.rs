@@ -110,6 +110,17 @@ pub enum CallEvent {
     },
 }
 
+impl CallEvent {
+    /// A request of the server's that waits for the embedder's answer: its method, its id, and all of it.
+    #[must_use]
+    pub fn awaiting(&self) -> Option<(&str, &Id, &Message)> {
+        match self {
+            Self::Request { message, awaits_reply: true, .. } => Some((message.method()?, message.id()?, message)),
+            _ => None,
+        }
+    }
+}
+
 /// Numbers, sizes and kinds, for logs: no payload.
 impl fmt::Display for CallEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

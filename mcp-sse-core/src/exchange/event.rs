@@ -22,6 +22,9 @@ pub enum Framing {
     Unmarked,
     /// It ended below its declared length, or without its last chunk.
     Short,
+    /// It did not have its declared length, and the library that found this out threw some of it away. The whole answer
+    /// may have been in that, so that the request is not sent again.
+    Discarded,
 }
 
 /// What the adapter should do next. Advice, not a contract: any input is fine at any time.

@@ -244,6 +244,24 @@ impl Exchange {
         Ok(())
     }
 
+    /// The connection ended, in the way that `kind` says, before the body did. `has_last_chunk` says whether the last
+    /// chunk of a chunked one had come: then nothing is missing but trailers, and an end without TLS's alert is as good
+    /// as one in order.
+    ///
+    /// # Errors
+    /// [`Misuse`] after the end.
+    pub fn on_connection_end(&mut self, kind: BreakKind, has_last_chunk: bool, now: Timestamp) -> Result<(), Misuse> {
+        let is_complete = has_last_chunk && self.head.as_ref().is_some_and(|head| head.is_chunked());
+        match kind {
+            BreakKind::Closed | BreakKind::TlsTruncated if is_complete => self.on_end(Framing::Marked, now),
+            BreakKind::Closed if self.head.as_ref().is_some_and(|head| head.marks_end()) => {
+                self.on_end(Framing::Short, now)
+            }
+            BreakKind::Closed => self.on_end(Framing::Unmarked, now),
+            kind => self.on_broken(kind, now),
+        }
+    }
+
     /// The connection or the stream broke, or could not be made. Only the [`Exposure`] reached so far and
     /// the bytes that arrived decide what it means; `kind` is for people.
     ///

@@ -69,6 +69,10 @@ pub enum BreakKind {
     Connect,
     /// No connection could be made within the adapter's own limit for that.
     ConnectTimeout,
+    /// The proxy opened no tunnel to the host.
+    Proxy,
+    /// The proxy wants credentials, or others (status 407).
+    ProxyAuthentication,
     /// The TLS handshake failed.
     Handshake,
     /// The peer closed the connection where more had to come.
@@ -85,12 +89,28 @@ pub enum BreakKind {
     Io,
 }
 
+/// What an error of reading or writing a connection says of its end.
+#[cfg(feature = "std")]
+impl From<&std::io::Error> for BreakKind {
+    fn from(error: &std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => Self::Reset,
+            // Libraries of TLS say so of an end without its alert.
+            ErrorKind::UnexpectedEof => Self::TlsTruncated,
+            _ => Self::Io,
+        }
+    }
+}
+
 impl fmt::Display for BreakKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Resolve => "the host name could not be resolved",
             Self::Connect => "no connection could be made",
             Self::ConnectTimeout => "no connection could be made in time",
+            Self::Proxy => "the proxy opened no tunnel",
+            Self::ProxyAuthentication => "the proxy wants credentials",
             Self::Handshake => "the TLS handshake failed",
             Self::Closed => "the peer closed the connection early",
             Self::Reset => "the peer reset the connection",

@@ -188,6 +188,8 @@ pub(super) enum Ending {
     Unmarked,
     /// The body ended short of its framing or of its coded data.
     Short,
+    /// The body ended otherwise than its framing said, and what came last of it was thrown away unread.
+    Discarded,
     /// The connection or the stream broke.
     Broken(BreakKind),
     /// A time limit was reached.
@@ -211,6 +213,7 @@ impl Ending {
     pub(super) fn of_body(framing: Framing, declared: Option<u64>, received: u64, is_coding_short: bool) -> Self {
         let is_short = framing == Framing::Short || declared.is_some_and(|declared| received < declared);
         match framing {
+            Framing::Discarded => Self::Discarded,
             _ if is_short || is_coding_short => Self::Short,
             // A declared length that was reached marks the end, whatever else did not.
             Framing::Unmarked if declared.is_none() => Self::Unmarked,
@@ -329,7 +332,7 @@ pub(super) const fn damage(ending: &Ending, from_tail: bool) -> Option<Damage> {
     Some(match ending {
         _ if from_tail => Damage::UnterminatedEvent,
         Ending::Closed | Ending::Marked | Ending::Unmarked | Ending::Accepted | Ending::Redirected(_) => return None,
-        Ending::Short => Damage::Short,
+        Ending::Short | Ending::Discarded => Damage::Short,
         Ending::Broken(kind) => Damage::Broken(*kind),
         Ending::TimedOut(_) => Damage::Stalled,
         Ending::Corrupt | Ending::Refused(_) => Damage::Corrupt,
@@ -341,6 +344,8 @@ pub(super) const fn damage(ending: &Ending, from_tail: bool) -> Option<Damage> {
 pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
     let (exposure, due) = (evidence.exposure, evidence.due);
     let is_marked = matches!(ending, Ending::Marked);
+    // What was thrown away may have been the answer: running it again could run twice what was delivered (E8).
+    let may_reissue = !matches!(ending, Ending::Discarded);
     let can_ask_again = evidence.can_ask_again();
     let fail = |kind| Verdict::Failed(Failure::new(kind, exposure));
 
@@ -367,7 +372,7 @@ pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
             return fail(FailureKind::Unsent { cause });
         }
         (Ending::Broken(kind), _) => Cause::Broken(kind),
-        (Ending::Short, _) => Cause::Short,
+        (Ending::Short | Ending::Discarded, _) => Cause::Short,
         (Ending::Unmarked, _) if evidence.body == BodyKind::Json => Cause::Cut,
         (Ending::Marked | Ending::Unmarked, _) => Cause::Ended,
     };
@@ -402,7 +407,7 @@ pub(super) fn judge(ending: Ending, evidence: Evidence) -> Verdict {
     let after = retry.unwrap_or(DEFAULT_RETRY);
     let progressed = evidence.progressed;
     match (due, evidence.era, evidence.cursor) {
-        (Due::Answer, Era::Modern, _) => Verdict::Reissue { cause, exposure },
+        (Due::Answer, Era::Modern, _) if may_reissue => Verdict::Reissue { cause, exposure },
         (Due::Answer | Due::Rest, Era::Legacy, Some(last_event_id)) => {
             Verdict::Resume { last_event_id, after, retry, progressed, cause, exposure }
         }

@@ -45,6 +45,7 @@ pub struct ResponseHead {
     content_coding: ContentCoding,
     content_length: ContentLength,
     has_transfer_encoding: bool,
+    is_chunked: bool,
     date: Option<HttpDate>,
     retry_after: Option<RetryAfter>,
     www_authenticate: Vec<String>,
@@ -72,6 +73,7 @@ impl ResponseHead {
             content_coding: ContentCoding::Identity,
             content_length: ContentLength::Absent,
             has_transfer_encoding: false,
+            is_chunked: false,
             date: None,
             retry_after: None,
             www_authenticate: Vec::new(),
@@ -104,6 +106,7 @@ impl ResponseHead {
             self.content_length = self.content_length.add(value);
         } else if is("transfer-encoding") {
             self.has_transfer_encoding = true;
+            self.is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
         } else if is("date") {
             self.date = self.date.or_else(|| HttpDate::parse(value));
         } else if is("retry-after") {
@@ -200,6 +203,19 @@ impl ResponseHead {
             ContentLength::Bytes(length) if !self.has_transfer_encoding => Some(length),
             _ => None,
         }
+    }
+
+    /// Whether the body comes in chunks: the last `Transfer-Encoding` is `chunked` (RFC 9112 6.3).
+    #[must_use]
+    pub const fn is_chunked(&self) -> bool {
+        self.is_chunked
+    }
+
+    /// Whether the body's own framing says where it ends, be it by its length or by its last chunk. Else nothing does but
+    /// the end of the connection or stream.
+    #[must_use]
+    pub const fn marks_end(&self) -> bool {
+        self.is_chunked || self.content_length().is_some()
     }
 
     /// Whether there were `Content-Length` values that disagree, are no number, or do not fit in 64 bits.

@@ -96,7 +96,7 @@ fn call(adapter: &impl Adapter, url: String, row: &Row) -> (String, u32) {
         deadline: row.breaks.contains("stalled").then_some(SHORT),
     };
     // The end is waited for, so that the table shows what each exchange came to in the end.
-    let settings = Settings::default().with_drain(Duration::from_secs(10));
+    let settings = Settings::default().with_own_server(Duration::from_secs(10));
     match adapter.call(&job, &settings, true, &mut |_| ControlFlow::Continue(())) {
         Ok((_, Some(done))) => (verdict(&done).to_owned(), done.attempts),
         Ok((reply, None)) => ("no end".to_owned(), reply.attempts),

@@ -66,6 +66,8 @@ pub struct Settings {
     tail: TailRule,
     /// How long a stream may stay open after its answer; `None` is the adapter's default.
     pub drain: Option<Duration>,
+    /// Whether the server is the program's own, to which no proxy leads.
+    pub is_own_server: bool,
 }
 
 impl Default for Settings {
@@ -79,6 +81,7 @@ impl Default for Settings {
             cacert: None,
             tail: TailRule::Salvage,
             drain: None,
+            is_own_server: false,
         }
     }
 }
@@ -97,8 +100,8 @@ impl Settings {
 
     /// These settings, with streams read for so long after their answers.
     #[must_use]
-    pub fn with_drain(self, drain: Duration) -> Self {
-        Self { drain: Some(drain), ..self }
+    pub fn with_own_server(self, drain: Duration) -> Self {
+        Self { drain: Some(drain), is_own_server: true, ..self }
     }
 
     /// The options of this job's call.

@@ -90,7 +90,8 @@ pub struct Script {
     pub(super) interludes: Vec<(At, Interlude)>,
     pub(super) ending: (At, Ending),
     pub(super) executes: bool,
-    pub(super) declares_length: bool,
+    /// By how much the declared length is wrong, if one is declared.
+    pub(super) declares_length: Option<isize>,
     pub(super) frame_sizes: Vec<usize>,
     pub(super) ends_in_last_frame: bool,
 }
@@ -110,7 +111,7 @@ impl Script {
             interludes: Vec::new(),
             ending: (At::end(), Ending::EndStream),
             executes: true,
-            declares_length: false,
+            declares_length: None,
             frame_sizes: Vec::new(),
             ends_in_last_frame: false,
         }
@@ -139,8 +140,13 @@ impl Script {
     }
 
     /// Declares the body's length in the head.
-    pub fn with_length(mut self) -> Self {
-        self.declares_length = true;
+    pub fn with_length(self) -> Self {
+        self.with_wrong_length(0)
+    }
+
+    /// Declares a length in the head that is so many bytes more than the body's, or fewer.
+    pub fn with_wrong_length(mut self, difference: isize) -> Self {
+        self.declares_length = Some(difference);
         self
     }
 

@@ -215,7 +215,7 @@ fn frame_size(script: &Script, rendered: &Rendered, offset: usize) -> usize {
 }
 
 /// The head as HTTP/2 has it: without what frames HTTP/1.1.
-fn head_of(rendered: &Rendered, declares_length: bool) -> http::Response<()> {
+fn head_of(rendered: &Rendered, declares_length: Option<isize>) -> http::Response<()> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut parsed = httparse::Response::new(&mut headers);
     // A head that was written by hand may be no head; the test sees a status that it did not ask for.
@@ -225,8 +225,9 @@ fn head_of(rendered: &Rendered, declares_length: bool) -> http::Response<()> {
     for header in parsed.headers.iter().filter(|it| !framing.contains(&it.name.to_ascii_lowercase().as_str())) {
         head = head.header(header.name.to_ascii_lowercase(), header.value);
     }
-    if declares_length {
-        head = head.header("content-length", rendered.bytes.len() - rendered.head_len);
+    if let Some(difference) = declares_length {
+        let length = (rendered.bytes.len() - rendered.head_len).saturating_add_signed(difference);
+        head = head.header("content-length", length);
     }
     head.body(()).unwrap_or_default()
 }

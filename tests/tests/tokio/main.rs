@@ -5,4 +5,6 @@ mod backpressure;
 mod cancel;
 mod deadline;
 mod http2;
+mod proxy;
+mod reuse;
 mod typed;

@@ -23,7 +23,7 @@ impl Peer for TokioPeer {
         // A thread of its own does what the client does in the background.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let mut builder = Client::builder(&settings.url).config(config(settings)?);
+        let mut builder = Client::builder(&settings.url).proxy_from_env(false).config(config(settings)?);
         for (method, handler) in settings.handlers.clone() {
             builder = builder.handle(method, move |request| ready(answer(&handler, &request)));
         }
