@@ -14,6 +14,7 @@
 //! | an event stream's bytes | [`sse::SseDecoder`] |
 //! | one HTTP response to a JSON-RPC request | [`exchange::Exchange`] |
 //! | an HTTP stack of your own, and calls to make | [`client::Client`], and the loop below |
+//! | requests to answer, over a stack of your own | [`server::Server`] |
 //! | a program to write | the crates `mcp-sse-blocking` and `mcp-sse-tokio` |
 //!
 //! # The loop
@@ -117,6 +118,7 @@ pub mod http;
 pub mod jsonrpc;
 pub mod legacy;
 mod limits;
+pub mod server;
 pub mod sse;
 mod time;
 

@@ -14,6 +14,7 @@ pub mod oracle;
 pub mod peer;
 pub mod peer_h2;
 pub mod real_servers;
+pub mod server_driver;
 pub mod session_server;
 pub mod story;
 pub mod tokio_client;

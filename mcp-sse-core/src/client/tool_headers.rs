@@ -169,6 +169,12 @@ impl ToolHeaders {
         }
     }
 
+    /// The full names of the headers that a tool's parameters may be mirrored in, in the schema's order.
+    pub fn names(&self, tool: &str) -> impl Iterator<Item = String> {
+        let properties = self.tools.get(tool).into_iter().flat_map(|tool| &tool.properties);
+        properties.filter_map(|property| property.header.as_deref()).map(|name| format!("{MCP_PARAM_PREFIX}{name}"))
+    }
+
     /// The tools that want headers, in the order of their names.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)

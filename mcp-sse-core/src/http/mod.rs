@@ -18,6 +18,7 @@ mod head;
 mod inflate;
 mod media;
 mod metadata;
+mod request;
 mod text;
 mod version;
 
@@ -32,4 +33,5 @@ pub use metadata::{
     LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, ValueError,
     decode_value, encode_value, is_field_value, is_reserved, is_token, name_source,
 };
+pub use request::{HeaderValue, RequestHead};
 pub use version::{Era, ProtocolVersion, UnknownVersion};

@@ -163,6 +163,13 @@ impl<'b> SseEncoder<'b> {
         Ok(())
     }
 
+    /// Writes a block without data that says how long a client waits before it connects again: for who is about to close the
+    /// stream on purpose. No event comes of it.
+    pub fn retry(&mut self, retry: Duration) {
+        self.retry_line(retry);
+        self.out.push(b'\n');
+    }
+
     /// Writes a comment, one line for each line of the text, and a blank line, so that readers which look at whole blocks see
     /// it at once. Comments carry nothing; an empty one serves as a keep-alive.
     pub fn comment(&mut self, text: &str) {
@@ -184,11 +191,15 @@ impl<'b> SseEncoder<'b> {
             self.line("id:", id);
         }
         if let Some(retry) = fields.retry {
-            let millis = retry.as_millis() + u128::from(retry.subsec_nanos() % 1_000_000 > 0);
-            let mut digits = [0; 20];
-            self.line("retry:", decimal(u64::try_from(millis).unwrap_or(u64::MAX), &mut digits));
+            self.retry_line(retry);
         }
         Ok(())
+    }
+
+    fn retry_line(&mut self, retry: Duration) {
+        let millis = retry.as_millis() + u128::from(retry.subsec_nanos() % 1_000_000 > 0);
+        let mut digits = [0; 20];
+        self.line("retry:", decimal(u64::try_from(millis).unwrap_or(u64::MAX), &mut digits));
     }
 
     /// One line for each line of the text.

@@ -1,0 +1,7 @@
+//! The server, one file per behaviour (rows S2 to S11), without sockets.
+
+mod admission;
+mod disconnect;
+mod hosts;
+mod queue;
+mod response;
