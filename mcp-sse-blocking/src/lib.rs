@@ -40,6 +40,8 @@ mod client;
 mod clock;
 mod connect;
 mod http1;
+#[cfg(feature = "server")]
+mod server;
 mod stream;
 
 pub use builder::ClientBuilder;
@@ -49,6 +51,13 @@ pub use mcp_sse_core::client::{
     Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ErrorReply, Protocol,
     ReissuePolicy, Reply, RespondError, ResultError,
 };
+#[cfg(feature = "server")]
+pub use mcp_sse_core::server::{
+    AllowedHosts, CancelReason, Change, Delivery, IncomingNotification, SendError, Sent, ServerAnswer, ServerConfig,
+    ServerLimits, SessionKey,
+};
+#[cfg(feature = "server")]
+pub use server::{AskError, Call, Handler, ServeConfig, Server};
 
 /// README's example is compiled with the documentation tests.
 #[cfg(doctest)]

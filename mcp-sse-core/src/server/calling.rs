@@ -79,6 +79,14 @@ impl Server {
         Ok(sent)
     }
 
+    /// As [`respond`](Self::respond), for who has no other answer to give: one that cannot be sent becomes an internal
+    /// error, and one that nobody waits for goes nowhere.
+    pub fn conclude(&mut self, call: CallId, answer: ServerAnswer, now: Timestamp) {
+        if let Err(SendError::NotAnObject | SendError::TooLarge { .. }) = self.respond(call, answer, now) {
+            self.respond(call, ServerAnswer::internal_error(), now).ok();
+        }
+    }
+
     /// Sends a notification that belongs to a call, before its answer. `params` is the JSON text of an object.
     ///
     /// Since 2026-07-28 a `notifications/message` goes only to who asked for its level in the request.

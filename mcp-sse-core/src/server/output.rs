@@ -10,6 +10,8 @@ use core::fmt;
 
 use super::queue::QueueLimit;
 use super::{AskId, CallId, ExchangeId, SessionKey};
+use serde::Serialize;
+
 use crate::http::ProtocolVersion;
 use crate::jsonrpc::{Id, Message};
 
@@ -221,6 +223,18 @@ impl ServerAnswer {
         Self::Error { code, message: message.into(), data: Some(data.into()) }
     }
 
+    /// A result, serialised: what comes to a JSON object. Anything else is a mistake of the handler's, an internal error.
+    #[must_use]
+    pub fn of(result: &(impl Serialize + ?Sized)) -> Self {
+        serde_json::to_string(result).map_or_else(|_| Self::internal_error(), Self::Result)
+    }
+
+    /// The parameters do not fit a type: says where, and nothing of what they are.
+    #[must_use]
+    pub fn misfit(error: &serde_json::Error) -> Self {
+        Self::invalid_params(alloc::format!("Invalid params (line {}, column {})", error.line(), error.column()))
+    }
+
     /// Nobody here knows the method.
     #[must_use]
     pub fn method_not_found() -> Self {
@@ -245,6 +259,13 @@ impl ServerAnswer {
     pub fn missing_capability(required: &str) -> Self {
         let data = alloc::format!(r#"{{"requiredCapabilities":{required}}}"#);
         Self::error_with_data(super::refusal::MISSING_CAPABILITY, "Missing required client capability", data)
+    }
+}
+
+/// So that a handler can use `?` on what refuses by an answer.
+impl From<Result<ServerAnswer, ServerAnswer>> for ServerAnswer {
+    fn from(answer: Result<Self, Self>) -> Self {
+        answer.unwrap_or_else(|refusal| refusal)
     }
 }
 
