@@ -89,7 +89,6 @@ fn s4_a_cancelled_call_is_told_to_its_handler() {
                 true => served.heard.wait_for("Some(Gone)", before.1 + 1),
                 false => served.heard.wait_for("Some(Asked)", before.2 + 1),
             }
-            client.wait_for_background(BOUND);
         }
     });
 }
