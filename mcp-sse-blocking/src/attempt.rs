@@ -135,7 +135,7 @@ impl Attempt {
         let clock = inner.clock;
         self.stage = Stage::Unconnected;
         let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-        let kept = if wants_fresh { None } else { inner.idle().take(clock.now()) };
+        let kept = if wants_fresh { None } else { inner.idle().take(&self.request.endpoint, clock.now()) };
         let stream = match kept {
             Some(mut kept) => {
                 exchange.on_reused(clock.now())?;
@@ -414,7 +414,7 @@ impl Attempt {
                 // Bytes that nobody asked for do not belong on a connection that is to be used again.
                 Ok(Chunk::End) => {
                     if self.unread().is_empty() {
-                        inner.idle().keep(reading.stream, inner.clock.now());
+                        inner.idle().keep(&self.request.endpoint, reading.stream, inner.clock.now());
                     }
                     return;
                 }

@@ -72,16 +72,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Answers the server's requests of this method, such as `elicitation/create` (F15; the eras before 2026-07-28). The
-    /// handler runs on the thread that reads the stream the request came on. It gets the request, and gives what
-    /// serialises to the result.
+    /// Answers the server's requests of this method, such as `elicitation/create` (F15; the eras before 2026-07-28). It
+    /// gets the request, and gives what serialises to the result. The handler of a request that came on the stream of a
+    /// call runs on that call's thread, any other in a thread of its own; it may make calls of the same client.
     pub fn handle<F, R>(mut self, method: &str, handler: F) -> Self
     where
         F: Fn(&Message) -> Result<R, ErrorReply> + Send + Sync + 'static,
         R: Serialize,
     {
         self.config = self.config.map(|config| config.with_handled_request(method));
-        self.handlers.0.insert(method.to_owned(), Box::new(move |message| result_to_json(&handler(message)?)));
+        self.handlers.0.insert(method.to_owned(), Arc::new(move |message| result_to_json(&handler(message)?)));
         self
     }
 
@@ -119,7 +119,8 @@ impl ClientBuilder {
             return Err(BuildError::Unsendable);
         }
         let clock = Clock::new();
-        let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
+        let may_need_tls = endpoint.is_tls() || config.allows_foreign_endpoint;
+        let tls = may_need_tls.then(|| tls_config(self.certificates)).transpose();
         let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
         let connections = config.connections.clone();
         // The hasher's keys are random: chance enough for jitter.

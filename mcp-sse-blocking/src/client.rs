@@ -15,7 +15,7 @@ use mcp_sse_core::client::{
     Reply, ResultError, Step, params_to_json,
 };
 use mcp_sse_core::http::ProtocolVersion;
-use mcp_sse_core::jsonrpc::Message;
+use mcp_sse_core::jsonrpc::{Id, Message};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -65,7 +65,7 @@ impl Drop for Used {
 }
 
 /// Answers a request of the server's.
-pub(crate) type Handler = Box<dyn Fn(&Message) -> Result<String, ErrorReply> + Send + Sync>;
+pub(crate) type Handler = Arc<dyn Fn(&Message) -> Result<String, ErrorReply> + Send + Sync>;
 
 pub(crate) struct Inner {
     pub(crate) core: Mutex<core_client::Client>,
@@ -287,16 +287,38 @@ impl Client {
     /// Drives a call that nobody waits for, in a thread of its own.
     fn in_background(&self, call: CallId, attempt: Option<Attempt>) {
         let client = Self { inner: Arc::clone(&self.inner), _used: None };
-        self.inner.background.begin();
+        let running = Running::new(Arc::clone(&self.inner));
         let thread = thread::Builder::new().name("mcp-sse-background".to_owned()).spawn(move || {
-            let _running = Running(&client.inner.background);
+            let _running = running;
             client.drive(call, attempt, |_| ControlFlow::Continue(())).run_to_end();
         });
         if thread.is_err() {
             // No thread is to be had: close instead.
-            self.inner.background.end();
             self.inner.abandon(call);
         }
+    }
+
+    /// Has a request of the server's answered by its handler, if there is one. A stream that is read for all goes on
+    /// meanwhile, whatever the handler waits for: it may be an answer that comes on that very stream.
+    fn handle(&self, call: CallId, event: &CallEvent) {
+        let Some((method, id, message)) = event.awaiting() else {
+            return;
+        };
+        let Some(handler) = self.inner.handlers.get(method) else {
+            return;
+        };
+        let asked = Asked { inner: Arc::clone(&self.inner), call, id: id.clone(), answer: None };
+        if !self.inner.core().is_shared(call) {
+            return asked.answer(handler, message);
+        }
+        let (handler, message) = (Arc::clone(handler), message.clone());
+        let running = Running::new(Arc::clone(&self.inner));
+        let thread = thread::Builder::new().name("mcp-sse-handler".to_owned());
+        // If no thread is to be had, `asked` is dropped, and the server told.
+        drop(thread.spawn(move || {
+            let _running = running;
+            asked.answer(&handler, &message);
+        }));
     }
 
     /// Waits until nothing is done in the background any more: no stream read to its end after its answer, no
@@ -336,11 +358,43 @@ impl Background {
 }
 
 /// Counts a background thread for as long as it lives, however it ends.
-struct Running<'a>(&'a Background);
+struct Running(Arc<Inner>);
 
-impl Drop for Running<'_> {
+impl Running {
+    fn new(inner: Arc<Inner>) -> Self {
+        inner.background.begin();
+        Self(inner)
+    }
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.background.end();
+    }
+}
+
+/// A request of the server's that waits for its answer. Dropped without one, as when the handler panics, it is an
+/// internal error.
+struct Asked {
+    inner: Arc<Inner>,
+    call: CallId,
+    id: Id,
+    answer: Option<Result<String, ErrorReply>>,
+}
+
+impl Asked {
+    fn answer(mut self, handler: &Handler, message: &Message) {
+        self.answer = Some(handler(message));
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let answer = self.answer.take().unwrap_or_else(|| Err(ErrorReply::internal()));
+        let answer = answer.as_deref().map_err(Clone::clone);
+        // The call may be over; then nobody waits for an answer any more.
+        self.inner.core().respond(self.call, &self.id, answer, self.inner.clock.now()).ok();
+        self.inner.wake();
     }
 }
 
@@ -432,7 +486,7 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
                 // A handler that asked to stop has heard enough.
                 Err(_) if self.is_stopped => {}
                 Err(event) => {
-                    inner.handle(call, &event);
+                    self.client.handle(call, &event);
                     if (self.on_event)(event).is_break() {
                         self.is_stopped = true;
                         inner.core().cancel(call, inner.clock.now());
@@ -501,19 +555,6 @@ impl Inner {
         }
         if is_any {
             self.changed.notify_all();
-        }
-    }
-
-    /// Has a request of the server's answered by its handler, if there is one.
-    fn handle(&self, call: CallId, event: &CallEvent) {
-        let Some((method, id, message)) = event.awaiting() else {
-            return;
-        };
-        if let Some(handler) = self.handlers.get(method) {
-            let answer = handler(message);
-            let answer = answer.as_deref().map_err(Clone::clone);
-            // The deadline may have passed meanwhile; then nobody waits for an answer any more.
-            self.core().respond(call, id, answer, self.clock.now()).ok();
         }
     }
 

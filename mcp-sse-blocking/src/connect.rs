@@ -45,9 +45,10 @@ impl Connector {
         let socket = connect_any(&addresses, limit)?;
         // Requests are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
-        let Some(config) = self.tls.as_ref().filter(|_| endpoint.is_tls()) else {
+        if !endpoint.is_tls() {
             return Ok(Stream::plain(socket));
-        };
+        }
+        let config = self.tls.as_ref().ok_or(Stop::Broken(BreakKind::Handshake))?;
         let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| Stop::Broken(BreakKind::Handshake))?;
         let session =
             ClientConnection::new(Arc::clone(config), name).map_err(|_| Stop::Broken(BreakKind::Handshake))?;

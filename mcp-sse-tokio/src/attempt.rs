@@ -36,13 +36,9 @@ pub(crate) struct Attempt {
     body: Bytes,
     /// Whether a connection that was there already has failed.
     must_be_new: bool,
-    stage: Stage,
-}
-
-enum Stage {
-    Unconnected,
-    Connecting(Boxed<Result<Connected, BreakKind>>),
-    Carrying(Box<Carrying>),
+    /// One of these, or neither before it has begun and after a failure.
+    connecting: Option<Boxed<Result<Connected, BreakKind>>>,
+    carrying: Option<Box<Carrying>>,
 }
 
 struct Carrying {
@@ -57,7 +53,7 @@ struct Carrying {
 impl Attempt {
     pub(crate) fn new(id: ExchangeId, mut request: Box<HttpRequest>, trace: Trace) -> Self {
         let body = Bytes::from(std::mem::take(&mut request.body));
-        Self { id, trace, request, body, must_be_new: false, stage: Stage::Unconnected }
+        Self { id, trace, request, body, must_be_new: false, connecting: None, carrying: None }
     }
 
     /// Does one thing that may wait, and reports what happened.
@@ -68,27 +64,21 @@ impl Attempt {
             exchange.on_timeout(now).ok();
             return Poll::Ready(());
         }
-        match &mut self.stage {
-            Stage::Unconnected => {
-                let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-                let (connector, endpoint) = (Arc::clone(&inner.connector), self.request.endpoint.clone());
-                let connecting = connector.connect(endpoint, wants_fresh, self.must_be_new, exchange.poll_timeout());
-                self.stage = Stage::Connecting(Box::pin(connecting));
+        if let Some(carrying) = &mut self.carrying {
+            ready!(carrying.poll(exchange, inner.clock, now, cx));
+            // If it failed, and nothing was written to a kept connection, the exchange asks for a fresh one.
+            self.carrying = self.carrying.take().filter(|it| it.response.is_some() || it.reader.is_some());
+        } else if let Some(connecting) = &mut self.connecting {
+            let connected = ready!(connecting.as_mut().poll(cx));
+            self.connecting = None;
+            if let Err(kind) = connected.and_then(|connected| self.begin(connected, exchange, inner)) {
+                exchange.on_broken(kind, inner.clock.now()).ok();
             }
-            Stage::Connecting(connecting) => {
-                let connected = ready!(connecting.as_mut().poll(cx));
-                self.stage = Stage::Unconnected;
-                if let Err(kind) = connected.and_then(|connected| self.begin(connected, exchange, inner)) {
-                    exchange.on_broken(kind, inner.clock.now()).ok();
-                }
-            }
-            Stage::Carrying(carrying) => {
-                ready!(carrying.poll(exchange, inner.clock, now, cx));
-                if carrying.response.is_none() && carrying.reader.is_none() {
-                    // It failed. If nothing was written to a kept connection, the exchange asks for a fresh one.
-                    self.stage = Stage::Unconnected;
-                }
-            }
+        } else {
+            let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
+            let (connector, endpoint) = (Arc::clone(&inner.connector), self.request.endpoint.clone());
+            let connecting = connector.connect(endpoint, wants_fresh, self.must_be_new, exchange.poll_timeout());
+            self.connecting = Some(Box::pin(connecting));
         }
         Poll::Ready(())
     }
@@ -103,36 +93,33 @@ impl Attempt {
         }
         let progress = Arc::new(Progress::of(&self.body));
         let is_http2 = matches!(link, Link::Http2(_));
-        let proxy = inner.connector.proxy.as_ref().filter(|proxy| !proxy.tunnels);
-        let request = request::build(&self.request, self.body.clone(), is_http2, proxy, Arc::clone(&progress));
+        let proxy = inner.connector.forwarder(&self.request.endpoint)?;
+        let request =
+            request::build(&self.request, self.body.clone(), is_http2, proxy.as_deref(), Arc::clone(&progress));
         // The client checked its endpoint and headers; what HTTP still refuses was not sent.
         let request = request.map_err(|_| BreakKind::Io)?;
         let response = Some(link.send(request, Arc::clone(&progress), !is_reused));
-        self.stage = Stage::Carrying(Box::new(Carrying { link, progress, begun_at, response, reader: None }));
+        self.carrying = Some(Box::new(Carrying { link, progress, begun_at, response, reader: None }));
         Ok(())
     }
 
     /// Tells what is held back until nothing can change it any more. For when the exchange is about to end.
     pub(crate) fn tell_sent(&self, exchange: &mut Exchange) {
-        if let Stage::Carrying(carrying) = &self.stage {
-            carrying.tell_sent(exchange);
-        }
+        self.carrying.iter().for_each(|carrying| carrying.tell_sent(exchange));
     }
 
     /// Gives the connection back, if its response was read to the end; what is left of a body and has come
     /// already is read. Else the connection (HTTP/2: the stream) is closed.
     pub(crate) fn release(self, inner: &Inner) {
-        let Stage::Carrying(carrying) = self.stage else {
-            return;
-        };
-        let Carrying { link: Link::Http1(mut link), reader: Some(mut reader), .. } = *carrying else {
+        let carrying = self.carrying.map(|carrying| *carrying);
+        let Some(Carrying { link: Link::Http1(mut link), reader: Some(mut reader), .. }) = carrying else {
             return;
         };
         let mut cx = Context::from_waker(Waker::noop());
         let mut is_at_end = || link.drive(&mut cx) && reader.poll_discard(&mut cx).is_ready();
         let has_ended = (0..STEPS_TO_END).any(|_| is_at_end());
         if has_ended && link.drive(&mut cx) && link.meter.facts().is_sent && link.sender.is_ready() {
-            inner.connector.pool.keep(link, inner.clock.now());
+            inner.connector.pool.keep(&self.request.endpoint, link, inner.clock.now());
         }
     }
 }

@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::client::{Client, Handler, Inner};
 use crate::clock::Clock;
 use crate::connect::Connector;
-use crate::proxy::Proxy;
+use crate::proxy::Proxies;
 
 /// Settings of a [`Client`].
 #[derive(Debug)]
@@ -147,14 +147,12 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, BuildError> {
         let config = self.config?;
         let endpoint = Endpoint::parse(&self.url)?;
-        let url = endpoint.as_str().parse::<Uri>().map_err(|_| BuildError::Unsendable)?;
-        // A proxy that is given requests speaks HTTP/1.1.
-        let tunnels = endpoint.is_tls() || config.connections.http2_prior_knowledge;
-        let proxy = Proxy::find(&self.proxies, &url, tunnels)?;
+        let proxies = Proxies::new(self.proxies, &endpoint, &config.connections)?;
         let clock = Clock::new();
-        let tls = endpoint.is_tls().then(|| tls_config(self.certificates)).transpose();
+        let may_need_tls = endpoint.is_tls() || config.allows_foreign_endpoint;
+        let tls = may_need_tls.then(|| tls_config(self.certificates)).transpose();
         let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
-        let connector = Arc::new(Connector::new(clock, &config, tls, proxy));
+        let connector = Arc::new(Connector::new(clock, &config, tls, proxies));
         // The hasher's keys are random: chance enough for jitter.
         let config = config.with_seed(RandomState::new().hash_one(0));
         Ok(Client::from_inner(Inner {

@@ -13,10 +13,10 @@ use std::time::Duration;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{
     self as core_client, BuildError, CallError, CallId, CallOptions, Done, ErrorReply, Reply, RequestError,
-    ResultError, params_to_json,
+    RespondError, ResultError, params_to_json,
 };
 use mcp_sse_core::http::ProtocolVersion;
-use mcp_sse_core::jsonrpc::Message;
+use mcp_sse_core::jsonrpc::{Id, Message};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -99,6 +99,13 @@ impl Inner {
 
     pub(crate) fn forget(&self, call: CallId) {
         self.wakers().remove(&call);
+    }
+
+    /// Answers a request of the server's that came on this call.
+    pub(crate) fn respond(&self, call: CallId, id: &Id, answer: Result<&str, ErrorReply>) -> Result<(), RespondError> {
+        let responded = self.core().respond(call, id, answer, self.clock.now());
+        self.wake();
+        responded
     }
 
     /// Wakes whom the core names.

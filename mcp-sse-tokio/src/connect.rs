@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{ClientConfig, ConnectionConfig, Endpoint};
 use mcp_sse_core::exchange::BreakKind;
@@ -23,16 +24,16 @@ use crate::clock::Clock;
 use crate::io::{Meter, Socket};
 use crate::link::Link;
 use crate::pool::Pool;
-use crate::proxy::Proxy;
+use crate::proxy::{Proxies, Proxy};
 
-/// Makes connections to one origin, and keeps them.
+/// Makes connections, to one origin but for a channel of 2024-11-05 that may lead to another, and keeps them.
 #[derive(Debug)]
 pub(crate) struct Connector {
     clock: Clock,
     connections: ConnectionConfig,
     max_head_bytes: usize,
     tls: Option<Arc<rustls::ClientConfig>>,
-    pub(crate) proxy: Option<Proxy>,
+    proxies: Proxies,
     pub(crate) pool: Pool,
     /// Whether the last connection spoke HTTP/2, or the next one will.
     speaks_http2: AtomicBool,
@@ -48,7 +49,7 @@ impl Connector {
         clock: Clock,
         config: &ClientConfig,
         tls: Option<Arc<rustls::ClientConfig>>,
-        proxy: Option<Proxy>,
+        proxies: Proxies,
     ) -> Self {
         let connections = config.connections.clone();
         Self {
@@ -58,7 +59,7 @@ impl Connector {
             speaks_http2: AtomicBool::new(tls.is_none() && connections.http2_prior_knowledge),
             connections,
             tls,
-            proxy,
+            proxies,
             sharing: tokio::sync::Mutex::default(),
         }
     }
@@ -73,8 +74,8 @@ impl Connector {
         must_be_new: bool,
         deadline: Option<Timestamp>,
     ) -> Result<Connected, BreakKind> {
-        let shared = || self.pool.shared(self.clock.now()).filter(|_| !must_be_new).map(Link::Http2);
-        let idle = || if wants_fresh { None } else { self.pool.idle(self.clock.now()).map(Link::Http1) };
+        let shared = || self.pool.shared(&endpoint, self.clock.now()).filter(|_| !must_be_new).map(Link::Http2);
+        let idle = || if wants_fresh { None } else { self.pool.idle(&endpoint, self.clock.now()).map(Link::Http1) };
         if let Some(link) = shared().or_else(idle) {
             return Ok((link, true));
         }
@@ -89,25 +90,34 @@ impl Connector {
             let link = self.make(&endpoint, limit).await?;
             self.speaks_http2.store(matches!(link, Link::Http2(_)), Ordering::Relaxed);
             if let Link::Http2(link) = &link {
-                self.pool.share(link.clone(), self.clock.now());
+                self.pool.share(&endpoint, link.clone(), self.clock.now());
             }
             Ok((link, false))
         };
         timeout_at(own, making).await.unwrap_or(Err(BreakKind::ConnectTimeout))
     }
 
+    /// The proxy that is given whole requests to this endpoint, if there is one.
+    pub(crate) fn forwarder(&self, endpoint: &Endpoint) -> Result<Option<Arc<Proxy>>, BreakKind> {
+        Ok(self.proxies.of(endpoint)?.filter(|proxy| !proxy.tunnels))
+    }
+
     async fn make(&self, endpoint: &Endpoint, limit: Instant) -> Result<Link, BreakKind> {
-        let proxy = self.proxy.as_ref();
-        let (host, port) = proxy.map_or_else(|| (endpoint.host(), endpoint.port()), |proxy| (&proxy.host, proxy.port));
+        let proxy = self.proxies.of(endpoint)?;
+        let (host, port) = match &proxy {
+            Some(proxy) => (&*proxy.host, proxy.port),
+            None => (endpoint.host(), endpoint.port()),
+        };
         let socket = connect_any(&resolve(host, port).await?, limit).await?;
         // Requests are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
         let meter = Meter::of(socket);
-        let mut socket = Socket(Arc::clone(&meter));
+        let mut socket = Socket { meter: Arc::clone(&meter), early: Bytes::new() };
         if let Some(proxy) = proxy.filter(|proxy| proxy.tunnels) {
             socket = proxy.tunnel(socket, endpoint).await?;
         }
-        let transport = if let Some(config) = &self.tls {
+        let transport = if endpoint.is_tls() {
+            let config = self.tls.as_ref().ok_or(BreakKind::Handshake)?;
             let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| BreakKind::Handshake)?;
             let made = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
             Either::Right(Box::new(made.map_err(|_| BreakKind::Handshake)?))

@@ -7,6 +7,7 @@
 //! else's.
 
 use std::future::poll_fn;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -18,12 +19,6 @@ use crate::attempt::Attempt;
 use crate::client::{Inner, Used};
 use crate::clock::Timer;
 use crate::trace::Trace;
-
-/// What a call tells.
-pub(crate) enum Told {
-    Event(CallEvent),
-    Done(Done),
-}
 
 /// Drives one call.
 pub(crate) struct Driver {
@@ -48,14 +43,14 @@ impl Driver {
     /// To the end; what it tells before is dropped.
     pub(crate) async fn run(mut self) -> Done {
         loop {
-            if let Told::Done(done) = poll_fn(|cx| self.poll(cx)).await {
+            if let ControlFlow::Break(done) = poll_fn(|cx| self.poll(cx)).await {
                 return done;
             }
         }
     }
 
-    /// The next thing that the call has to tell; pending for ever after its end.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Told> {
+    /// The next event of the call, or its end; pending for ever after that.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ControlFlow<Done, CallEvent>> {
         self.runtime = self.runtime.take().or_else(|| Handle::try_current().ok());
         let Some(call) = self.call else {
             return Poll::Pending;
@@ -80,13 +75,13 @@ impl Driver {
                 Some(Step::Event(_, event)) => {
                     self.trace.tell(&event);
                     self.handle(call, &event);
-                    return Poll::Ready(Told::Event(event));
+                    return Poll::Ready(ControlFlow::Continue(event));
                 }
                 Some(Step::Done(_, done)) => {
                     self.trace.tell(&done);
                     self.inner.forget(call);
                     self.call = None;
-                    return Poll::Ready(Told::Done(done));
+                    return Poll::Ready(ControlFlow::Break(done));
                 }
                 // Close: what is dropped closes.
                 Some(_) => self.attempt = None,
@@ -101,23 +96,16 @@ impl Driver {
             return;
         };
         if let (Some(handler), Some(runtime)) = (self.inner.handlers.get(method), &self.runtime) {
-            let (inner, id, answer) = (Arc::clone(&self.inner), id.clone(), handler(message.clone()));
-            drop(runtime.spawn(async move {
-                let answer = answer.await;
-                let answer = answer.as_deref().map_err(Clone::clone);
-                // The call may be over; then nobody waits for an answer any more.
-                inner.core().respond(call, &id, answer, inner.clock.now()).ok();
-                inner.wake();
-            }));
+            let asked = Asked { inner: Arc::clone(&self.inner), call, id: id.clone(), answer: None };
+            let answer = handler(message.clone());
+            drop(runtime.spawn(async move { asked.answer(answer.await) }));
         }
     }
 
     /// Answers a request of the server's that came on this call.
     pub(crate) fn respond(&self, request: &Id, answer: Result<&str, ErrorReply>) -> Result<(), RespondError> {
         let call = self.call.ok_or(RespondError::NotAsked)?;
-        let responded = self.inner.core().respond(call, request, answer, self.inner.clock.now());
-        self.inner.wake();
-        responded
+        self.inner.respond(call, request, answer)
     }
 
     /// One thing that may wait: of the attempt under way, or until the next one is due.
@@ -166,13 +154,37 @@ impl Driver {
         // What it has to tell is told already, and waits for nothing.
         let mut cx = Context::from_waker(Waker::noop());
         while let Poll::Ready(told) = self.poll(&mut cx) {
-            if let Told::Done(done) = told {
+            if let ControlFlow::Break(done) = told {
                 return Some(done);
             }
         }
         self.inner.forget(call);
         self.call = None;
         None
+    }
+}
+
+/// A request of the server's that waits for its answer. Dropped without one, as when the handler panics, it is an
+/// internal error.
+struct Asked {
+    inner: Arc<Inner>,
+    call: CallId,
+    id: Id,
+    answer: Option<Result<String, ErrorReply>>,
+}
+
+impl Asked {
+    fn answer(mut self, answer: Result<String, ErrorReply>) {
+        self.answer = Some(answer);
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let answer = self.answer.take().unwrap_or_else(|| Err(ErrorReply::internal()));
+        let answer = answer.as_deref().map_err(Clone::clone);
+        // The call may be over; then nobody waits for an answer any more.
+        self.inner.respond(self.call, &self.id, answer).ok();
     }
 }
 

@@ -17,6 +17,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
+use bytes::Bytes;
 use mcp_sse_core::exchange::BreakKind;
 use mcp_sse_core::http::ChunkedResponse;
 use socket2::SockRef;
@@ -87,13 +88,22 @@ impl Meter {
 
 /// The socket, which notes that it was written to.
 #[derive(Debug)]
-pub(crate) struct Socket(pub(crate) Arc<Meter>);
+pub(crate) struct Socket {
+    pub(crate) meter: Arc<Meter>,
+    /// What was read from it too early, and comes first: a server of HTTP/2 may speak as soon as a tunnel is open.
+    pub(crate) early: Bytes,
+}
 
 impl AsyncRead for Socket {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.early.is_empty() {
+            let bytes = self.early.len().min(buffer.remaining());
+            buffer.put_slice(&self.early.split_to(bytes));
+            return Poll::Ready(Ok(()));
+        }
         loop {
-            ready!(self.0.socket.poll_read_ready(cx))?;
-            match self.0.socket.try_read(buffer.initialize_unfilled()) {
+            ready!(self.meter.socket.poll_read_ready(cx))?;
+            match self.meter.socket.try_read(buffer.initialize_unfilled()) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(result.map(|bytes| buffer.advance(bytes))),
             }
@@ -104,11 +114,11 @@ impl AsyncRead for Socket {
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.0.socket.poll_write_ready(cx))?;
-            match self.0.socket.try_write(bytes) {
+            ready!(self.meter.socket.poll_write_ready(cx))?;
+            match self.meter.socket.try_write(bytes) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 result => {
-                    self.0.facts().is_written |= matches!(result, Ok(1..));
+                    self.meter.facts().is_written |= matches!(result, Ok(1..));
                     return Poll::Ready(result);
                 }
             }
@@ -120,7 +130,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(SockRef::from(&self.0.socket).shutdown(Shutdown::Write))
+        Poll::Ready(SockRef::from(&self.meter.socket).shutdown(Shutdown::Write))
     }
 }
 

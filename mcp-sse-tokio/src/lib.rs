@@ -31,6 +31,8 @@ mod pool;
 mod proxy;
 mod reader;
 mod request;
+#[cfg(feature = "server")]
+mod server;
 mod trace;
 mod updates;
 
@@ -42,4 +44,11 @@ pub use mcp_sse_core::client::{
     Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ErrorReply, Protocol,
     ReissuePolicy, Reply, RespondError, ResultError,
 };
+#[cfg(feature = "server")]
+pub use mcp_sse_core::server::{
+    AllowedHosts, CancelReason, Change, Delivery, IncomingNotification, SendError, Sent, ServerAnswer, ServerConfig,
+    ServerLimits, SessionKey,
+};
+#[cfg(feature = "server")]
+pub use server::{AskError, Call, Handler, ResponseBody, ServeConfig, Server, Service};
 pub use updates::{CallFuture, CallStream, Update};

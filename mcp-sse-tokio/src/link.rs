@@ -140,18 +140,15 @@ impl Link {
         }
     }
 
-    fn meter(&self) -> &Meter {
-        match self {
-            Self::Http1(link) => &link.meter,
-            Self::Http2(link) => &link.meter,
-        }
-    }
-
     /// Why there is no response; besides, whether the peer says that it did not process the request (RFC 9113 section
     /// 8.7): h2 gives a remote GOAWAY to a stream only if it is above the last one that the peer will process.
     pub(crate) fn failure(&self, error: Option<&hyper::Error>) -> (BreakKind, bool) {
         let Some(error) = error else {
             return (BreakKind::Closed, false);
+        };
+        let meter = match self {
+            Self::Http1(link) => &link.meter,
+            Self::Http2(link) => &link.meter,
         };
         let cause = h2_error(error);
         let is_refused = cause.is_some_and(|cause| {
@@ -159,9 +156,9 @@ impl Link {
         });
         let kind = match cause {
             _ if error.is_parse_too_large() => BreakKind::HeadTooLarge,
-            Some(cause) => kind_of(cause, self.meter().end()),
+            Some(cause) => kind_of(cause, meter.end()),
             None if error.is_parse() => BreakKind::Malformed,
-            None => self.meter().end(),
+            None => meter.end(),
         };
         (kind, is_refused)
     }

@@ -8,7 +8,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::{ConnectionConfig, IdleConnections};
+use mcp_sse_core::client::{ConnectionConfig, Endpoint, IdleConnections};
 
 use crate::link::{Http1, Http2};
 
@@ -25,25 +25,25 @@ impl Pool {
     }
 
     /// The shared connection, if there is one that is not closed.
-    pub(crate) fn shared(&self, now: Timestamp) -> Option<Http2> {
+    pub(crate) fn shared(&self, endpoint: &Endpoint, now: Timestamp) -> Option<Http2> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         // Calls that still use a closed one have handles of their own.
-        let link = std::iter::from_fn(|| shared.take(now)).find(|link| !link.sender.is_closed())?;
-        shared.keep(link.clone(), now);
+        let link = std::iter::from_fn(|| shared.take(endpoint, now)).find(|link| !link.sender.is_closed())?;
+        shared.keep(endpoint, link.clone(), now);
         Some(link)
     }
 
-    pub(crate) fn share(&self, link: Http2, now: Timestamp) {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).keep(link, now);
+    pub(crate) fn share(&self, endpoint: &Endpoint, link: Http2, now: Timestamp) {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).keep(endpoint, link, now);
     }
 
     /// The connection for one call that was kept last, of those that were not closed meanwhile (E1).
-    pub(crate) fn idle(&self, now: Timestamp) -> Option<Box<Http1>> {
+    pub(crate) fn idle(&self, endpoint: &Endpoint, now: Timestamp) -> Option<Box<Http1>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::from_fn(|| idle.take(now)).find_map(|mut link| link.is_usable().then_some(link))
+        std::iter::from_fn(|| idle.take(endpoint, now)).find_map(|mut link| link.is_usable().then_some(link))
     }
 
-    pub(crate) fn keep(&self, link: Box<Http1>, now: Timestamp) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).keep(link, now);
+    pub(crate) fn keep(&self, endpoint: &Endpoint, link: Box<Http1>, now: Timestamp) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).keep(endpoint, link, now);
     }
 }

@@ -8,13 +8,14 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 
 use http::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
-use http::{Request, StatusCode, Uri, uri};
+use http::{Request, StatusCode, uri};
 use hyper::client::conn::http1;
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
-use mcp_sse_core::client::{BuildError, Endpoint};
+use mcp_sse_core::client::{BuildError, ConnectionConfig, Endpoint};
 use mcp_sse_core::exchange::BreakKind;
 
 use crate::io::Socket;
@@ -29,10 +30,36 @@ pub(crate) struct Proxy {
     pub(crate) tunnels: bool,
 }
 
+/// Which proxy connections go through.
+#[derive(Debug)]
+pub(crate) struct Proxies {
+    matcher: Matcher,
+    prior_knowledge: bool,
+    /// The client's own endpoint, and its proxy.
+    endpoint: Endpoint,
+    proxy: Option<Arc<Proxy>>,
+}
+
+impl Proxies {
+    pub(crate) fn new(matcher: Matcher, endpoint: &Endpoint, config: &ConnectionConfig) -> Result<Self, BuildError> {
+        let prior_knowledge = config.http2_prior_knowledge;
+        let proxy = Proxy::find(&matcher, endpoint, prior_knowledge)?;
+        Ok(Self { matcher, prior_knowledge, endpoint: endpoint.clone(), proxy })
+    }
+
+    /// The proxy for this endpoint, if there is to be one.
+    pub(crate) fn of(&self, endpoint: &Endpoint) -> Result<Option<Arc<Proxy>>, BreakKind> {
+        if endpoint.has_origin_of(&self.endpoint) {
+            return Ok(self.proxy.clone());
+        }
+        Proxy::find(&self.matcher, endpoint, self.prior_knowledge).map_err(|_| BreakKind::Proxy)
+    }
+}
+
 impl Proxy {
-    /// The proxy for this URL, if there is to be one.
-    pub(crate) fn find(matcher: &Matcher, url: &Uri, tunnels: bool) -> Result<Option<Self>, BuildError> {
-        let Some(found) = matcher.intercept(url) else {
+    fn find(matcher: &Matcher, endpoint: &Endpoint, prior_knowledge: bool) -> Result<Option<Arc<Self>>, BuildError> {
+        let url = endpoint.as_str().parse().map_err(|_| BuildError::Unsendable)?;
+        let Some(found) = matcher.intercept(&url) else {
             return Ok(None);
         };
         if found.uri().scheme() != Some(&uri::Scheme::HTTP) {
@@ -41,7 +68,9 @@ impl Proxy {
         let host = found.uri().host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let mut authorization = found.basic_auth().cloned();
         authorization.iter_mut().for_each(|value| value.set_sensitive(true));
-        Ok(Some(Self { host, port: found.uri().port_u16().unwrap_or(80), authorization, tunnels }))
+        // A proxy that is given requests speaks HTTP/1.1.
+        let tunnels = endpoint.is_tls() || prior_knowledge;
+        Ok(Some(Arc::new(Self { host, port: found.uri().port_u16().unwrap_or(80), authorization, tunnels })))
     }
 
     /// Has the proxy connect to the endpoint's host; what is written to the socket from then on goes there.
@@ -68,7 +97,6 @@ impl Proxy {
             _ => return Err(BreakKind::Proxy),
         }
         let parts = connection.into_parts();
-        // The client speaks first, in TLS and in HTTP/2: what came already is nobody's.
-        if parts.read_buf.is_empty() { Ok(parts.io.into_inner()) } else { Err(BreakKind::Proxy) }
+        Ok(Socket { early: parts.read_buf, ..parts.io.into_inner() })
     }
 }

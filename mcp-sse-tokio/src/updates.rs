@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -11,7 +12,7 @@ use futures_core::Stream;
 use mcp_sse_core::client::{CallError, CallEvent, Done, ErrorReply, Reply, RespondError};
 use mcp_sse_core::jsonrpc::Id;
 
-use crate::drive::{Driver, Told};
+use crate::drive::Driver;
 
 /// What a call tells its caller.
 #[derive(Clone, Debug)]
@@ -119,7 +120,7 @@ impl Stream for CallStream {
                 refused => return Poll::Ready(refused.take().and_then(Result::err).map(Err)),
             };
             let update = match driver.poll(cx) {
-                Poll::Ready(Told::Event(event)) => match Reply::from_event(event) {
+                Poll::Ready(ControlFlow::Continue(event)) => match Reply::from_event(event) {
                     Ok(reply) if self.until_end => Ok(Update::Reply(reply)),
                     Ok(reply) => {
                         self.reply = Some(reply);
@@ -127,7 +128,7 @@ impl Stream for CallStream {
                     }
                     Err(event) => Ok(Update::Event(event)),
                 },
-                Poll::Ready(Told::Done(done)) => {
+                Poll::Ready(ControlFlow::Break(done)) => {
                     self.begun = None;
                     match self.reply.take() {
                         Some(reply) => Ok(Update::Reply(reply)),

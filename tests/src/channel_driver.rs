@@ -12,7 +12,7 @@ use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{
     CallEvent, CallId, CallOptions, Client, ClientConfig, Done, Endpoint, ExchangeId, HttpRequest, Outcome, Step,
 };
-use mcp_sse_core::exchange::{Answer, BreakKind, Failure, FailureKind, Framing};
+use mcp_sse_core::exchange::{Answer, BreakKind, Failure, FailureKind, Framing, Want};
 use mcp_sse_core::http::ResponseHead;
 use mcp_sse_core::jsonrpc::{Message, MessageKind};
 use serde_json::Value;
@@ -41,6 +41,8 @@ pub struct Sent {
     pub exchange: ExchangeId,
     /// The request.
     pub request: HttpRequest,
+    /// Whether it must not go over a kept connection.
+    pub wants_fresh: bool,
 }
 
 impl Sent {
@@ -494,7 +496,9 @@ impl ChannelDriver {
         match step {
             Step::Send(exchange, request) => {
                 self.owners.extend(owner.map(|owner| (exchange, owner)));
-                let sent = Sent { at: self.now, exchange, request: *request };
+                let want = self.client.exchange(exchange).map(|exchange| exchange.want());
+                let wants_fresh = matches!(want, Some(Want::Send { fresh: true }));
+                let sent = Sent { at: self.now, exchange, request: *request, wants_fresh };
                 let reply = (self.server)(&sent, self.sent.len());
                 let id = sent.id().unwrap_or_default();
                 self.sent.push(sent);

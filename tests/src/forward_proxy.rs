@@ -14,6 +14,8 @@ use std::thread;
 pub enum Manner {
     /// Sends it on, or opens the tunnel.
     Serve,
+    /// Opens the tunnel once the server has said something, and says both in one breath.
+    ServeTogether,
     /// Answers with this status itself.
     Refuse(u16),
     /// Answers with half a head, and closes.
@@ -87,7 +89,7 @@ fn serve(client: &TcpStream, connection: usize, manner: Manner, log: &Mutex<Vec<
         log.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
         let mut writer = client;
         match manner {
-            Manner::Serve => {}
+            Manner::Serve | Manner::ServeTogether => {}
             Manner::Refuse(status) => {
                 let length = asked.header("content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
                 io::copy(&mut reader.by_ref().take(length), &mut io::sink())?;
@@ -107,8 +109,14 @@ fn serve(client: &TcpStream, connection: usize, manner: Manner, log: &Mutex<Vec<
         let mut words = asked.line.split(' ');
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         if method == "CONNECT" {
-            let server = TcpStream::connect(target)?;
-            writer.write_all(b"HTTP/1.1 200 Connection established\r\nX-Proxy: 1\r\n\r\n")?;
+            let mut server = TcpStream::connect(target)?;
+            let mut opened = b"HTTP/1.1 200 Connection established\r\nX-Proxy: 1\r\n\r\n".to_vec();
+            if manner == Manner::ServeTogether {
+                let mut first = [0; 4096];
+                let bytes = server.read(&mut first)?;
+                opened.extend_from_slice(&first[..bytes]);
+            }
+            writer.write_all(&opened)?;
             let back = carry_back(&server, client)?;
             io::copy(&mut reader, &mut &server)?;
             server.shutdown(Shutdown::Write)?;

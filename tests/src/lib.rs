@@ -1,5 +1,7 @@
 //! Shared test tools.
 
+pub mod adapters;
+pub mod back_to_back;
 pub mod bare_loop;
 pub mod blocking;
 pub mod call_program;
@@ -8,6 +10,7 @@ pub mod chunking;
 pub mod conformance;
 pub mod forward_proxy;
 pub mod fuzz;
+pub mod legacy_peer;
 pub mod loop_driver;
 pub mod matrix;
 pub mod oracle;

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::http::RequestHead;
+use mcp_sse_core::jsonrpc::Message;
 use mcp_sse_core::server::{
-    CallId, ExchangeId, IncomingRequest, Output, ReplyBody, ReplyHead, Server, ServerAnswer, ServerConfig, ServerEvent,
-    SessionKey,
+    AskId, CallId, ExchangeId, IncomingRequest, Output, ReplyBody, ReplyHead, Server, ServerAnswer, ServerConfig,
+    ServerEvent, SessionKey,
 };
 use mcp_sse_core::sse::{Finish, SseDecoder, Tail};
 use serde_json::{Value, json};
@@ -352,6 +353,21 @@ impl ServerDriver {
             _ => None,
         });
         calls.collect()
+    }
+
+    /// The answer to what was asked; what the embedder is told of before it is skipped.
+    ///
+    /// # Panics
+    /// If the next answer is to something else, or there is none.
+    pub fn reply_to(&mut self, asked: AskId) -> Message {
+        self.collect();
+        while let Some(event) = self.events.pop_front() {
+            if let ServerEvent::Reply { ask, message } = event {
+                assert_eq!(ask, asked);
+                return message;
+            }
+        }
+        panic!("no reply");
     }
 
     /// Answers with `{"ok":true}`.

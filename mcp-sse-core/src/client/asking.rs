@@ -17,6 +17,8 @@ use crate::time::Timestamp;
 
 /// JSON-RPC: no such method.
 const METHOD_NOT_FOUND: i64 = -32601;
+/// JSON-RPC: the request was right, and there is no answer all the same.
+const INTERNAL_ERROR: i64 = -32603;
 
 /// A JSON-RPC error as the answer to a request of the server's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,12 @@ impl ErrorReply {
     #[must_use]
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
+    }
+
+    /// The error of an answer that could not be made, such as by a handler that panicked: -32603.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self::new(INTERNAL_ERROR, "Internal error")
     }
 }
 

@@ -241,6 +241,10 @@ impl Call {
             Verdict::Salvaged { answer, damage } => Outcome::Salvaged { answer, damage },
             Verdict::Accepted { .. } if self.era() == Some(Era::HttpSse) && self.kind.expects_answer() => {
                 self.reach(Exposure::Headed);
+                if let Some(cause) = self.lost_channel {
+                    // It was taken, and nobody can answer it any more (H5).
+                    return Next::Done(self.give_up(FailureKind::Lost { cause, replacement: None }));
+                }
                 return Next::Await;
             }
             Verdict::Accepted { status } => Outcome::Accepted { status },

@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::endpoint::Endpoint;
 use crate::time::Timestamp;
 
 /// How a client's connections are made, kept and read to their end.
@@ -96,24 +97,36 @@ impl ConnectionConfig {
 }
 
 /// Connections that are kept for the next call: few, none for long, and the newest is taken first, since it is the
-/// least likely to have been closed. All belong to one origin.
+/// least likely to have been closed. Each serves its own origin: a channel of 2024-11-05 may be allowed to lead to another.
 ///
 /// ```
 /// use mcp_sse_core::Timestamp;
-/// use mcp_sse_core::client::{ConnectionConfig, IdleConnections};
+/// use mcp_sse_core::client::{ConnectionConfig, Endpoint, IdleConnections};
 ///
+/// let endpoint = Endpoint::parse("http://example.com/mcp")?;
 /// let mut idle = IdleConnections::new(&ConnectionConfig::default().with_max_idle(2));
 /// for name in ["first", "second", "third"] {
-///     idle.keep(name, Timestamp::ZERO);
+///     idle.keep(&endpoint, name, Timestamp::ZERO);
 /// }
-/// assert_eq!(idle.take(Timestamp::from_millis(1)), Some("third"));
-/// assert_eq!(idle.take(Timestamp::from_millis(30_000)), None, "the second is too old, and the first had to go");
+/// let elsewhere = Endpoint::parse("https://example.com/mcp")?;
+/// assert_eq!(idle.take(&elsewhere, Timestamp::from_millis(1)), None);
+/// assert_eq!(idle.take(&endpoint, Timestamp::from_millis(1)), Some("third"));
+/// let too_late = Timestamp::from_millis(30_000);
+/// assert_eq!(idle.take(&endpoint, too_late), None, "the second is too old, and the first had to go");
+/// # Ok::<(), mcp_sse_core::client::EndpointError>(())
 /// ```
 #[derive(Debug)]
 pub struct IdleConnections<T> {
     most: usize,
     timeout: Duration,
-    kept: Vec<(T, Timestamp)>,
+    kept: Vec<Kept<T>>,
+}
+
+#[derive(Debug)]
+struct Kept<T> {
+    connection: T,
+    endpoint: Endpoint,
+    since: Timestamp,
 }
 
 impl<T> IdleConnections<T> {
@@ -123,15 +136,16 @@ impl<T> IdleConnections<T> {
         Self { most: config.max_idle, timeout: config.idle_timeout, kept: Vec::new() }
     }
 
-    /// The connection that was kept last; those that are too old are dropped.
-    pub fn take(&mut self, now: Timestamp) -> Option<T> {
-        self.kept.retain(|(_, since)| now.saturating_duration_since(*since) < self.timeout);
-        self.kept.pop().map(|(connection, _)| connection)
+    /// The connection to this endpoint's origin that was kept last; those that are too old are dropped.
+    pub fn take(&mut self, endpoint: &Endpoint, now: Timestamp) -> Option<T> {
+        self.kept.retain(|kept| now.saturating_duration_since(kept.since) < self.timeout);
+        let at = self.kept.iter().rposition(|kept| kept.endpoint.has_origin_of(endpoint))?;
+        Some(self.kept.remove(at).connection)
     }
 
-    /// Keeps a connection; the oldest makes room for it.
-    pub fn keep(&mut self, connection: T, now: Timestamp) {
-        self.kept.push((connection, now));
+    /// Keeps a connection to this endpoint's origin; the oldest makes room for it.
+    pub fn keep(&mut self, endpoint: &Endpoint, connection: T, now: Timestamp) {
+        self.kept.push(Kept { connection, endpoint: endpoint.clone(), since: now });
         let excess = self.kept.len().saturating_sub(self.most);
         self.kept.drain(..excess);
     }

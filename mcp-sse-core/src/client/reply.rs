@@ -156,7 +156,7 @@ pub fn params_to_json(params: &(impl Serialize + ?Sized)) -> Result<Option<Strin
 /// # Errors
 /// An internal error (-32603), if it cannot be serialised.
 pub fn result_to_json(result: &(impl Serialize + ?Sized)) -> Result<String, ErrorReply> {
-    serde_json::to_string(result).map_err(|_| ErrorReply::new(-32603, "Internal error"))
+    serde_json::to_string(result).map_err(|_| ErrorReply::internal())
 }
 
 impl Done {

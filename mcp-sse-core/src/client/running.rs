@@ -211,7 +211,8 @@ impl Client {
             .with_follow_redirects(self.config.follow_redirects);
         config.deadline = call.deadline;
         config.idle = call.options.idle;
-        config.fresh_connection = call.attempts > 1 || call.is_resuming;
+        // What was refused before a handshake may have been refused with the connection, and nothing said of that.
+        config.fresh_connection = call.attempts > 1 || call.is_resuming || call.kind == Kind::Initialize;
         let http_request = call.outgoing.build(carried, &route, &self.origin.tools, &self.config);
         self.last_exchange += 1;
         let exchange_id = ExchangeId(self.last_exchange);

@@ -113,6 +113,8 @@ struct Reading {
 /// What follows a head.
 enum Then {
     Tell(ServerEvent),
+    /// A request on a channel.
+    Request(Box<IncomingRequest>),
     /// An answer on a channel, to this call.
     Answer(CallId, String),
 }
@@ -385,6 +387,7 @@ impl Server {
                 }
                 Timer::KeepAlive(stream) => self.keep_alive(stream, now),
                 Timer::Stall(stream) => self.cut(stream, now),
+                Timer::Replay(stream) => self.forget_stream(stream),
                 Timer::Call(call) => self.call_timed_out(call, now),
                 Timer::Ask(ask) => self.fail_ask(ask),
                 Timer::Session(session) => self.session_timed_out(session, now),
@@ -445,11 +448,10 @@ impl Server {
     fn follow(&mut self, then: Vec<Then>, now: Timestamp) {
         for next in then {
             match next {
-                // It may have been cancelled meanwhile.
-                Then::Tell(ServerEvent::Request(request)) if !self.calls.contains_key(&request.call) => {}
                 Then::Tell(event) => self.events.push_back(event),
+                Then::Request(request) => self.tell(*request),
                 Then::Answer(call, answer) => {
-                    self.answer(call, &answer, 200, now).ok();
+                    self.answer(call, answer, 200, now).ok();
                 }
             }
         }
@@ -463,6 +465,7 @@ impl Server {
 
     /// The adapter is to close an exchange at once.
     fn abandon(&mut self, id: ExchangeId) {
+        self.timers.clear(Timer::Body(id));
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             exchange.state = State::Cut;
             self.wakes.insert(id);

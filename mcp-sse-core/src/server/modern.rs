@@ -57,7 +57,7 @@ impl Server {
                 if self.config.always_streams {
                     self.decide_events(stream, now);
                 }
-                self.events.push_back(ServerEvent::Request(request.into()));
+                self.tell(request);
                 Ok(())
             }
         }

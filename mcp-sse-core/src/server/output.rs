@@ -8,10 +8,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::queue::QueueLimit;
-use super::{AskId, CallId, ExchangeId, SessionKey};
 use serde::Serialize;
 
+use super::queue::QueueLimit;
+use super::{AskId, CallId, ExchangeId, SessionKey};
 use crate::http::ProtocolVersion;
 use crate::jsonrpc::{Id, Message};
 
@@ -263,7 +263,7 @@ impl ServerAnswer {
 }
 
 /// So that a handler can use `?` on what refuses by an answer.
-impl From<Result<ServerAnswer, ServerAnswer>> for ServerAnswer {
+impl From<Result<Self, Self>> for ServerAnswer {
     fn from(answer: Result<Self, Self>) -> Self {
         answer.unwrap_or_else(|refusal| refusal)
     }

@@ -3,6 +3,7 @@
 //! Rules: what is given out is given out once, in order; an exchange whose end was given out is forgotten. A slow reader
 //! pulls, so that what waits for it stays here, within its bounds.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::output::{CancelReason, Output, ServerEvent};
@@ -10,6 +11,9 @@ use super::stream::{Form, Purpose, stream_head};
 use super::timers::Timer;
 use super::{Exchange, ExchangeId, Server, State, StreamId, json_head};
 use crate::time::Timestamp;
+
+/// Places for events that are kept when there are none.
+const KEPT_EVENTS: usize = 256;
 
 impl Server {
     // Outputs.
@@ -82,9 +86,8 @@ impl Server {
         stream.closes = false;
         self.exchanges.remove(&id);
         self.timers.clear(Timer::KeepAlive(name));
-        if !self.is_kept(name) {
-            self.forget_stream(name);
-        }
+        let is_kept = self.is_kept(name);
+        self.keep_or_forget(name, is_kept, now);
         Output::End
     }
 
@@ -98,7 +101,12 @@ impl Server {
     /// What the embedder is to be told next. Ask after each input and each output, until there is none.
     #[must_use = "an event that is dropped is never told"]
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if self.events.is_empty() && self.events.capacity() > KEPT_EVENTS {
+            // A crowd that left at once leaves no room behind.
+            self.events = VecDeque::new();
+        }
+        event
     }
 
     /// When [`on_timeout`](Self::on_timeout) is due.
@@ -126,9 +134,8 @@ impl Server {
             }
             (Purpose::Response, Some(_)) => {
                 // No disconnect cancels here. Without an id the client cannot come back, so the answer will go nowhere.
-                let has_answer = stream.open_calls.is_empty();
-                if has_answer && !is_kept {
-                    self.forget_stream(id);
+                if stream.open_calls.is_empty() {
+                    self.keep_or_forget(id, is_kept, now);
                 }
             }
             (Purpose::Listening, Some(_)) if is_kept => {}

@@ -119,6 +119,7 @@ impl Server {
     /// A stream has found a reader.
     pub(super) fn attached(&mut self, id: StreamId, exchange: Option<ExchangeId>, now: Timestamp) {
         if let Some(exchange) = exchange {
+            self.timers.clear(Timer::Replay(id));
             self.attach_exchange(exchange, id);
             self.wakes.insert(exchange);
             self.restart_keep_alive(id, now);
@@ -216,8 +217,7 @@ impl Server {
                 Some(exchange) => {
                     self.wakes.insert(exchange);
                 }
-                None if !is_kept => self.forget_stream(id),
-                None => {}
+                None => self.keep_or_forget(id, is_kept, now),
             }
         }
     }
@@ -243,9 +243,19 @@ impl Server {
         })
     }
 
+    /// What becomes of a stream that has lost its reader, or was read to its end. One that goes on is kept with its session.
+    pub(super) fn keep_or_forget(&mut self, id: StreamId, is_kept: bool, now: Timestamp) {
+        if !is_kept {
+            self.forget_stream(id);
+        } else if self.streams.get(&id).is_some_and(|stream| stream.is_over) {
+            self.timers.set(Timer::Replay(id), now.saturating_add(self.config.limits.replay_timeout));
+        }
+    }
+
     pub(super) fn forget_stream(&mut self, id: StreamId) {
         self.timers.clear(Timer::KeepAlive(id));
         self.timers.clear(Timer::Stall(id));
+        self.timers.clear(Timer::Replay(id));
         if let Some(stream) = self.streams.remove(&id) {
             if let Some(session) = stream.session.and_then(|session| self.sessions.get_mut(&session)) {
                 if let Some(ids) = stream.ids {

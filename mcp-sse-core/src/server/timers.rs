@@ -17,6 +17,8 @@ pub(super) enum Timer {
     KeepAlive(StreamId),
     /// A stream's reader has taken nothing for so long.
     Stall(StreamId),
+    /// A stream that has ended has been kept long enough.
+    Replay(StreamId),
     /// A call must have been answered.
     Call(CallId),
     /// A request of the server's must have been answered.

@@ -5,4 +5,5 @@ pub mod encoder;
 pub mod envelope;
 pub mod exchange;
 pub mod head;
+pub mod server;
 pub mod tools;

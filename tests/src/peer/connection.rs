@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::feed::{Feed, Next, Piece};
 use super::log::{ClientClose, Place};
 use super::render::{Rendered, render};
 use super::request::{Head, Request, RequestReader, messages_of};
@@ -16,6 +17,8 @@ use super::wire::{Waited, Wire};
 const HOLD: Duration = Duration::from_secs(60);
 /// How long the peer waits, its own side being closed, for the client to close.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How often a feed is looked at, between looks at the client.
+const LOOK: Duration = Duration::from_millis(4);
 
 /// Serves the connection until it ends. The socket is closed when this returns.
 pub(super) fn serve(shared: &Arc<Shared>, tcp: Arc<TcpStream>, number: usize, fault: OnConnection) {
@@ -144,6 +147,9 @@ impl Connection<'_> {
     }
 
     fn respond(&mut self, place: Option<Place>, request: &Request, script: &Script) -> io::Result<Ending> {
+        if let Some(before) = &script.before {
+            before(request);
+        }
         let response = script.response(request);
         let rendered = render(&response, request);
         let (end, ending) = match &script.ending {
@@ -162,8 +168,38 @@ impl Connection<'_> {
             }
         }
         self.write(place, &rendered, &mut written, end, script.drip)?;
+        let ending = match &script.feed {
+            Some(feed) => self.feed(feed)?,
+            None => ending,
+        };
         self.shared.journal.on_response(place, |record| record.done = true);
+        if let Some(after) = &script.after {
+            after(request);
+        }
         Ok(ending)
+    }
+
+    /// Writes what is fed, a chunk for each piece, until it ends or another connection reads it.
+    fn feed(&mut self, feed: &Feed) -> io::Result<Ending> {
+        let reader = feed.begin();
+        let end = Instant::now() + HOLD;
+        loop {
+            match feed.next(reader) {
+                Next::Do(Piece::Bytes(bytes)) => {
+                    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                    chunk.extend(bytes);
+                    chunk.extend(b"\r\n");
+                    self.wire.write_all(&chunk)?;
+                }
+                Next::Do(Piece::End(Ending::KeepAlive)) => {
+                    self.wire.write_all(b"0\r\n\r\n")?;
+                    return Ok(Ending::KeepAlive);
+                }
+                Next::Do(Piece::End(ending)) => return Ok(ending),
+                Next::Wait if Instant::now() < end && !self.wire.stopping() => self.wait(LOOK)?,
+                Next::Wait | Next::Over => return Ok(Ending::Fin),
+            }
+        }
     }
 
     /// Writes on, up to this offset.

@@ -22,12 +22,14 @@
 //! - scripts belong to a [`Scenario`], which has a URL path and counts of its own, so parallel calls on one peer never mix;
 //! - a response is rendered to bytes before anything is sent ([`Script::render`]), a pure function of the request, so that a test
 //!   can ask for its length and its [`Mark`]s beforehand and break it at each byte;
+//! - what follows a response while a test goes on, such as the messages of a listening stream, comes from a [`Feed`];
 //! - nothing of the crates under test is used here: the peer is a judge of them, with parsers and codecs of others.
 //!
 //! Clients do not belong here, but for [`raw_client`], which reads what came and judges nothing.
 
 mod coding;
 mod connection;
+mod feed;
 mod log;
 mod ports;
 pub mod raw_client;
@@ -41,6 +43,7 @@ mod tls;
 mod wire;
 
 pub use coding::Coding;
+pub use feed::Feed;
 pub use log::{ClientClose, ConnectionRecord, Execution, Log, ResponseRecord, ScenarioLog};
 pub use ports::{RefusedPort, refused_url};
 pub use render::{Mark, Rendered};

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::feed::Feed;
 use super::render::{Mark, Rendered, render};
 use super::request::{Kind, Request};
 use super::response::{Response, Sse};
@@ -117,6 +118,11 @@ impl Gate {
         self.0.1.notify_all();
     }
 
+    /// Waits until it is open, for those who are no script: a handler of the client's. 10 seconds at most.
+    pub fn pass(&self) {
+        self.wait(&AtomicBool::new(false));
+    }
+
     fn wait(&self, stop: &AtomicBool) {
         let end = Instant::now() + Duration::from_secs(10);
         let mut open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,6 +154,7 @@ impl Pause {
 
 type Matcher = Arc<dyn Fn(&Request) -> bool + Send + Sync>;
 type Responder = Arc<dyn Fn(&Request) -> Response + Send + Sync>;
+type Effect = Arc<dyn Fn(&Request) + Send + Sync>;
 
 /// What the peer does with one request. A script is meant for JSON-RPC requests by POST unless [`when`](Self::when) or another
 /// condition says otherwise.
@@ -160,6 +167,9 @@ pub struct Script {
     pub(super) ending: Option<(At, Ending)>,
     pub(super) executes: bool,
     pub(super) request_cut: Option<(usize, Ending)>,
+    pub(super) feed: Option<Feed>,
+    pub(super) before: Option<Effect>,
+    pub(super) after: Option<Effect>,
 }
 
 impl Script {
@@ -178,6 +188,9 @@ impl Script {
             ending: None,
             executes: true,
             request_cut: None,
+            feed: None,
+            before: None,
+            after: None,
         }
     }
 
@@ -247,6 +260,25 @@ impl Script {
     /// Writes at most this many bytes at a time, this long apart.
     pub fn drip(mut self, bytes: usize, every: Duration) -> Self {
         self.drip = Some((bytes.max(1), every));
+        self
+    }
+
+    /// Goes on with the feed when the response is written, which is best chunked and without its last chunk.
+    pub fn feed(mut self, feed: &Feed) -> Self {
+        self.feed = Some(feed.clone());
+        self
+    }
+
+    /// Does this before a byte of the response is written, such as opening a gate or writing to a feed. It must not use the
+    /// peer.
+    pub fn before(mut self, effect: impl Fn(&Request) + Send + Sync + 'static) -> Self {
+        self.before = Some(Arc::new(effect));
+        self
+    }
+
+    /// Does this when the response is written. It must not use the peer.
+    pub fn after(mut self, effect: impl Fn(&Request) + Send + Sync + 'static) -> Self {
+        self.after = Some(Arc::new(effect));
         self
     }
 

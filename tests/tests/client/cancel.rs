@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{Backoff, CallEvent, CallId, CallOptions, ClientConfig, Outcome, Step};
 use mcp_sse_core::exchange::{BreakKind, Exposure, FailureKind, Framing, State, TimeLimit};
 use mcp_sse_core::http::ProtocolVersion;
@@ -483,4 +484,20 @@ fn f9_nothing_is_told_of_a_call_after_its_cancel() {
     driver.fact(0, &Fact::End(Framing::Marked));
     assert_eq!((driver.events.len(), driver.done.len()), (told, 1));
     assert!(!driver.events.iter().any(|(_, event)| matches!(event, CallEvent::Answer { .. })));
+}
+
+/// F9: whoever carries out no steps any more leaves none behind, not even those that would tell the server.
+#[test]
+fn f9_an_abandoned_call_leaves_no_step_and_no_time_out() {
+    for config in [modern(), legacy()] {
+        let mut driver = LoopDriver::with_scripts(config, vec![Script::stream(); 2]);
+        let calls = [call(&mut driver), call(&mut driver)];
+        driver.run_until(10);
+        let now = Timestamp::from_millis(driver.now);
+        for call in calls {
+            driver.client.abandon(call, now);
+        }
+        assert!(driver.client.poll_step(now).is_none());
+        assert_eq!(driver.client.poll_timeout(), None);
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sse_core::client::{CallEvent, CallId, CallOptions, ClientConfig, Outcome, Protocol};
-use mcp_sse_core::exchange::{FailureKind, HandshakeProblem, IdMatch};
+use mcp_sse_core::exchange::{FailureKind, Framing, HandshakeProblem, IdMatch};
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::Id;
 use mcp_sse_core::legacy::Reconnect;
@@ -365,7 +365,7 @@ fn h5_a_lost_channel_loses_what_waits_for_it() {
             driver.run_until(100);
             let get = driver.sent[0].exchange;
             if by_end {
-                driver.fact(get, &Fact::End(mcp_sse_core::exchange::Framing::Marked));
+                driver.fact(get, &Fact::End(Framing::Marked));
             } else {
                 driver.break_channel();
             }
@@ -396,6 +396,35 @@ fn h5_a_lost_channel_loses_what_waits_for_it() {
             assert!(driver.sent[before].at >= 100 + wait(0), "{} {}", driver.sent[before].at, wait(0));
             assert!(driver.sent[before..].iter().skip(1).all(|sent| sent.request.endpoint.target() == "/m?sid=2"));
         }
+    }
+}
+
+/// H5: what was taken at the very moment at which the channel broke is lost, and not cancelled by anybody: the 202 is here, and
+/// nobody has looked at it yet, or its exchange is lent out.
+#[test]
+fn h5_a_post_that_is_taken_as_the_channel_breaks_is_lost() {
+    for is_lent in [false, true] {
+        let mut driver = opened(Manner::EachCall, |_| Reply::read());
+        let call = call(&mut driver);
+        driver.run_until(10);
+        let (post, now) = (driver.sent.last().expect("the call").exchange, driver.time());
+        if is_lent {
+            let mut exchange = driver.client.lend_exchange(post).expect("under way");
+            driver.break_channel();
+            exchange.on_head(&head(202), now).expect("in order");
+            exchange.on_end(Framing::Marked, now).ok();
+            driver.client.return_exchange(post, exchange, now);
+        } else {
+            let exchange = driver.client.exchange(post).expect("under way");
+            exchange.on_head(&head(202), now).expect("in order");
+            exchange.on_end(Framing::Marked, now).ok();
+            driver.break_channel();
+        }
+        driver.fact(post, &Fact::Connected);
+        driver.run_until(20);
+        let failure = driver.failure_of(call);
+        assert!(matches!(failure.kind, FailureKind::Lost { .. }) && failure.may_have_run(), "{failure}");
+        assert!(driver.asked("notifications/cancelled").is_empty(), "nobody has cancelled it");
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{CallEvent, CallOptions, Client, ClientConfig, Done, Endpoint, ExchangeId, Outcome, Step};
 use mcp_sse_core::exchange::{
-    BreakKind, Damage, Exchange, ExchangeConfig, ExchangeEvent, Exposure, FailureKind, Framing, Misuse, Request,
+    BreakKind, Cause, Damage, Exchange, ExchangeConfig, ExchangeEvent, Exposure, FailureKind, Framing, Misuse, Request,
     Verdict, Want,
 };
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
@@ -188,4 +188,78 @@ fn f1_a_replacement_asks_for_a_fresh_connection() {
     let steps: Vec<_> = std::iter::from_fn(|| client.poll_step(NOW)).collect();
     let Some(Step::Send(second, _)) = steps.last() else { panic!("{steps:?}") };
     assert_eq!(client.exchange(*second).unwrap().want(), Want::Send { fresh: true });
+}
+
+/// What an ending comes to, behind this head and body.
+fn worth(
+    version: ProtocolVersion,
+    headers: &[(&str, &str)],
+    body: &str,
+    end: impl FnOnce(&mut Exchange) -> Result<(), Misuse>,
+) -> Verdict {
+    let request = Request::new("tools/call").with_id(1).with_version(version);
+    let mut exchange = Exchange::new(&request, ExchangeConfig::default(), Timestamp::ZERO);
+    exchange.on_head(&ResponseHead::from_headers(200, headers.iter().copied()), NOW).unwrap();
+    let mut rest = body.as_bytes();
+    while !rest.is_empty() {
+        exchange.on_body(&mut rest, NOW).unwrap();
+        while exchange.poll_event().is_some() {}
+    }
+    end(&mut exchange).unwrap();
+    let last = std::iter::from_fn(|| exchange.poll_event()).last();
+    let Some(ExchangeEvent::Ended(verdict)) = last else { panic!("no verdict: {last:?}") };
+    verdict
+}
+
+/// E8: what was thrown away unread may have been the whole answer, so nothing is sent again; what was complete before is the
+/// answer, and in an era with resumption its stream is asked for again.
+#[test]
+fn e8_a_body_of_which_some_was_discarded() {
+    let discarded = |exchange: &mut Exchange| exchange.on_end(Framing::Discarded, NOW);
+    let (json, sse) = (("Content-Type", "application/json"), ("Content-Type", "text/event-stream"));
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
+        for (head, body) in [(json, ""), (json, &answer[..9]), (sse, ""), (sse, &answer[..9])] {
+            let verdict = worth(version, &[head], body, discarded);
+            let Verdict::Failed(failure) = &verdict else { panic!("{verdict:?}") };
+            assert!(matches!(failure.kind, FailureKind::Lost { cause: Cause::Short, .. }), "{failure}");
+            assert!(failure.may_have_run());
+        }
+        for (head, body) in
+            [(json, answer.to_owned()), (sse, format!("data: {answer}\n\n")), (sse, format!("data: {answer}"))]
+        {
+            let verdict = worth(version, &[head], &body, discarded);
+            assert!(matches!(verdict, Verdict::Salvaged { .. }), "{verdict:?}");
+        }
+    }
+    let verdict = worth(ProtocolVersion::V2025_11_25, &[sse], "id: 7\ndata:\n\n", discarded);
+    assert!(matches!(verdict, Verdict::Resume { .. }), "{verdict:?}");
+}
+
+/// E3, E8: what the end of a connection says of a body, by the body's own framing.
+#[test]
+fn e8_the_end_of_the_connection_under_each_framing() {
+    let sse = ("Content-Type", "text/event-stream");
+    let (chunked, length) = (("Transfer-Encoding", "gzip, Chunked"), ("Content-Length", "99"));
+    let cause = |headers: &[(&str, &str)], kind: BreakKind, has_last_chunk: bool| {
+        let end = |exchange: &mut Exchange| exchange.on_connection_end(kind, has_last_chunk, NOW);
+        match worth(ProtocolVersion::LATEST, headers, ": hi\n\n", end) {
+            Verdict::Reissue { cause, .. } => cause,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (headers, has_last_chunk, closed, truncated) in [
+        (&[sse, chunked][..], false, Cause::Short, Cause::Broken(BreakKind::TlsTruncated)),
+        (&[sse, chunked], true, Cause::Ended, Cause::Ended),
+        (&[sse, length], false, Cause::Short, Cause::Broken(BreakKind::TlsTruncated)),
+        // Without chunks there is no last one.
+        (&[sse, length], true, Cause::Short, Cause::Broken(BreakKind::TlsTruncated)),
+        (&[sse], false, Cause::Ended, Cause::Broken(BreakKind::TlsTruncated)),
+        (&[sse, ("Transfer-Encoding", "gzip")], true, Cause::Ended, Cause::Broken(BreakKind::TlsTruncated)),
+    ] {
+        assert_eq!(cause(headers, BreakKind::Closed, has_last_chunk), closed, "{headers:?}");
+        assert_eq!(cause(headers, BreakKind::TlsTruncated, has_last_chunk), truncated, "{headers:?}");
+        let reset = Cause::Broken(BreakKind::Reset);
+        assert_eq!(cause(headers, BreakKind::Reset, has_last_chunk), reset, "{headers:?}");
+    }
 }

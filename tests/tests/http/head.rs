@@ -388,3 +388,20 @@ fn e8_a_length_beside_a_transfer_encoding_counts_for_nothing() {
         assert_eq!(ResponseHead::from_headers(200, headers).content_length(), None, "{headers:?}");
     }
 }
+
+/// E8: only the last coding of the last line can be the one that frames the body.
+#[test]
+fn e8_chunks_and_a_length_mark_the_end_of_a_body() {
+    for (headers, is_chunked, marks_end) in [
+        (&[][..], false, false),
+        (&[("Content-Length", "4")][..], false, true),
+        (&[("Transfer-Encoding", "chunked")], true, true),
+        (&[("Transfer-Encoding", "gzip"), ("transfer-encoding", " gzip, CHUNKED ")], true, true),
+        (&[("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "gzip")], false, false),
+        (&[("Transfer-Encoding", "gzip"), ("Content-Length", "4")], false, false),
+        (&[("Content-Length", "4, 5")], false, false),
+    ] {
+        let head = ResponseHead::from_headers(200, headers.iter().copied());
+        assert_eq!((head.is_chunked(), head.marks_end()), (is_chunked, marks_end), "{headers:?}");
+    }
+}

@@ -95,8 +95,13 @@ fn requests_by_https_go_through_a_tunnel_and_the_server_sees_nothing_of_it() {
 #[test]
 fn http2_goes_through_a_tunnel_with_tls_and_without() {
     run(async {
-        for peer in [peer_h2::Peer::start(), peer_h2::Peer::start_tls()] {
-            let proxy = ForwardProxy::start(Manner::Serve);
+        for (peer, manner) in [
+            (peer_h2::Peer::start_tls(), Manner::Serve),
+            (peer_h2::Peer::start(), Manner::Serve),
+            // A server of HTTP/2 need not wait for the client's first word.
+            (peer_h2::Peer::start(), Manner::ServeTogether),
+        ] {
+            let proxy = ForwardProxy::start(manner);
             let scenario = peer.scenario([peer_h2::Script::whole()]);
             let known = ConnectionConfig::default().with_http2_prior_knowledge(true);
             let mut builder = builder(&scenario.url()).connections(known).proxy(&proxy.url(CREDENTIALS));
