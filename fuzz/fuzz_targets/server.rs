@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| mcp_sse_tests::fuzz::server::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    mcp_sse_tests::fuzz::server::run(data);
+});

@@ -26,3 +26,9 @@ impl Clock {
         moment.saturating_duration_since(self.now())
     }
 }
+
+/// The time of day, as HTTP writes it.
+#[cfg(feature = "server")]
+pub(crate) fn http_date() -> httpdate::HttpDate {
+    httpdate::HttpDate::from(std::time::SystemTime::now())
+}

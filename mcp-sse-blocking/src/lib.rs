@@ -1,4 +1,4 @@
-//! A blocking MCP client over Server-Sent Events: `std::net` sockets, rustls, and the decisions of
+//! A blocking MCP client and server over Server-Sent Events: `std::net` sockets, rustls, and the decisions of
 //! [`mcp_sse_core`].
 //!
 //! ```no_run
@@ -30,6 +30,8 @@
 //!   together; connecting has a limit of its own besides (10 s, [`ConnectionConfig::connect_timeout`]).
 //! - **Connections.** At most 8 are kept, for 30 s; an old one is closed when the next call looks for one.
 //! - **Memory.** What a peer sends is bounded by [`Limits`](core::Limits); a connection being read holds 64 KiB.
+//! - **The server** ([`Server`], feature `server`, on by default) has a thread for each connection and one for each call that a
+//!   handler works on, both bounded ([`ServeConfig`]); open streams cannot take those that calls need.
 //! - **Not here:** HTTP/2, proxies, redirects unless asked for, and cancelling a call from another thread.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -40,6 +42,8 @@ mod client;
 mod clock;
 mod connect;
 mod http1;
+#[cfg(feature = "server")]
+mod server;
 mod stream;
 
 pub use builder::ClientBuilder;
@@ -49,6 +53,13 @@ pub use mcp_sse_core::client::{
     Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ErrorReply, Protocol,
     ReissuePolicy, Reply, RespondError, ResultError,
 };
+#[cfg(feature = "server")]
+pub use mcp_sse_core::server::{
+    AllowedHosts, CancelReason, Change, Delivery, IncomingNotification, SendError, Sent, ServerAnswer, ServerConfig,
+    ServerLimits, SessionKey,
+};
+#[cfg(feature = "server")]
+pub use server::{AskError, Call, Handler, ServeConfig, Server};
 
 /// README's example is compiled with the documentation tests.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use rustls::ClientConnection;
+use rustls::Connection;
 
 /// So many reads at most find out whether a kept TLS connection has news.
 const MAX_IDLE_READS: usize = 8;
@@ -54,7 +54,7 @@ pub(crate) struct Stream {
 
 #[derive(Debug)]
 struct Tls {
-    session: ClientConnection,
+    session: Connection,
     /// A record that could not be read. What came before it is handed out first.
     failure: Option<rustls::Error>,
 }
@@ -64,8 +64,8 @@ impl Stream {
         Self { socket, tls: None }
     }
 
-    pub(crate) fn tls(socket: TcpStream, session: ClientConnection) -> Self {
-        Self { socket, tls: Some(Box::new(Tls { session, failure: None })) }
+    pub(crate) fn tls(socket: TcpStream, session: impl Into<Connection>) -> Self {
+        Self { socket, tls: Some(Box::new(Tls { session: session.into(), failure: None })) }
     }
 
     /// Whether the TLS handshake, if there is any, is done and all of it sent.
@@ -126,6 +126,18 @@ impl Stream {
         let taken = session.writer().write(bytes)?;
         let written = or_nothing(session.write_tls(socket))?.unwrap_or(0);
         Ok(Output { taken, written, is_flushed: !session.wants_write() })
+    }
+
+    /// Says that nothing more will be written; what the peer sends can still be read.
+    #[cfg(feature = "server")]
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        if let Some(Tls { session, .. }) = self.tls.as_deref_mut() {
+            session.send_close_notify();
+            prepare(&self.socket, Wait::No)?;
+            // A peer that does not take it sees the end of the connection.
+            session.write_tls(&mut self.socket).ok();
+        }
+        self.socket.shutdown(Shutdown::Write)
     }
 
     /// Whether the peer has sent something or closed, found without waiting; nothing of it is lost. A kept

@@ -10,7 +10,7 @@ pub(super) struct Lent;
 impl Engine for Lent {
     const NAME: &'static str = "mcp-sse-core";
 
-    fn decode<S: Sink>(stream: &[u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
+    fn decode<S: Sink>(stream: &'static [u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
         let mut decoder = SseDecoder::new();
         for chunk in stream.chunks(chunk_bytes) {
             let mut rest = chunk;
@@ -27,7 +27,7 @@ pub(super) struct Owned;
 impl Engine for Owned {
     const NAME: &'static str = "mcp-sse-core, owned";
 
-    fn decode<S: Sink>(stream: &[u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
+    fn decode<S: Sink>(stream: &'static [u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
         let mut decoder = SseDecoder::new();
         for chunk in stream.chunks(chunk_bytes) {
             let mut rest = chunk;

@@ -10,9 +10,9 @@ use crate::sink::Sink;
 pub(super) struct SseCore;
 
 impl Engine for SseCore {
-    const NAME: &'static str = "sse-core";
+    const NAME: &'static str = "sse-core 0.2.3";
 
-    fn decode<S: Sink>(stream: &[u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
+    fn decode<S: Sink>(stream: &'static [u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
         let mut decoder = SseDecoder::with_limit(NonZeroUsize::MAX);
         for chunk in stream.chunks(chunk_bytes) {
             let mut rest = chunk;

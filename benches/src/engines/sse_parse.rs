@@ -8,9 +8,9 @@ use crate::sink::Sink;
 pub(super) struct SseParse;
 
 impl Engine for SseParse {
-    const NAME: &'static str = "sse-parse";
+    const NAME: &'static str = "sse-parse 0.1.0";
 
-    fn decode<S: Sink>(stream: &[u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
+    fn decode<S: Sink>(stream: &'static [u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
         let mut parser = SseParser::new();
         for chunk in stream.chunks(chunk_bytes) {
             parser.feed(chunk);

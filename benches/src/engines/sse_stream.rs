@@ -12,9 +12,9 @@ use crate::sink::Sink;
 pub(super) struct SseStream;
 
 impl Engine for SseStream {
-    const NAME: &'static str = "sse-stream";
+    const NAME: &'static str = "sse-stream 0.3.0";
 
-    fn decode<S: Sink>(stream: &[u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
+    fn decode<S: Sink>(stream: &'static [u8], chunk_bytes: usize, sink: &mut S) -> Result<(), Failure> {
         let mut events = pin!(SseByteStream::new(Chunks(stream.chunks(chunk_bytes))));
         let mut context = Context::from_waker(Waker::noop());
         while let Poll::Ready(Some(block)) = events.as_mut().poll_next(&mut context) {

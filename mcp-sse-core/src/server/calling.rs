@@ -25,6 +25,8 @@ pub(super) struct Call {
     pub(super) version: ProtocolVersion,
     progress_token: Option<Id>,
     log_level: Option<Level>,
+    /// Whether the embedder has heard of it. Of a call that the server answers by itself it never does.
+    is_told: bool,
     /// What an answer changes in its session: a resource is watched (true) or no longer (false).
     watches: Option<(bool, String)>,
 }
@@ -52,7 +54,7 @@ impl Server {
     /// [`SendError`]: the call has ended (cancelled, say), and the answer goes nowhere; or the answer is no JSON object or
     /// is too large, and another answer is to be given.
     pub fn respond(&mut self, call: CallId, answer: ServerAnswer, now: Timestamp) -> Result<Sent, SendError> {
-        let known = self.calls.get(&call).ok_or(SendError::Ended)?;
+        let known = self.told(call)?;
         let is_modern = known.version.era() == Era::Modern;
         let (text, status, is_result) = match answer {
             ServerAnswer::Result(result) if is_modern => {
@@ -72,7 +74,7 @@ impl Server {
             }
         };
         let watches = known.watches.clone().filter(|_| is_result).zip(known.session);
-        let sent = self.answer(call, &text, status, now)?;
+        let sent = self.answer(call, text, status, now)?;
         if let Some(((begins, uri), session)) = watches {
             self.watch(session, begins, uri);
         }
@@ -100,7 +102,7 @@ impl Server {
         params: Option<&str>,
         now: Timestamp,
     ) -> Result<Sent, SendError> {
-        let known = self.calls.get(&call).ok_or(SendError::Ended)?;
+        let known = self.told(call)?;
         params.map_or(Ok(()), is_object)?;
         if method == "notifications/message" && known.version.era() == Era::Modern {
             let level = params.and_then(|params| object_member(params, "level")).and_then(Level::read);
@@ -124,7 +126,7 @@ impl Server {
         message: Option<&str>,
         now: Timestamp,
     ) -> Result<Sent, SendError> {
-        let known = self.calls.get(&call).ok_or(SendError::Ended)?;
+        let known = self.told(call)?;
         let Some(token) = known.progress_token.as_ref().filter(|_| progress.is_finite()) else {
             return Ok(Sent::Unwanted);
         };
@@ -141,7 +143,7 @@ impl Server {
     /// # Errors
     /// [`SendError::Ended`].
     pub fn stream(&mut self, call: CallId, now: Timestamp) -> Result<(), SendError> {
-        let stream = self.calls.get(&call).ok_or(SendError::Ended)?.stream;
+        let stream = self.told(call)?.stream;
         self.decide_events(stream, now);
         Ok(())
     }
@@ -150,9 +152,9 @@ impl Server {
     /// is kept for it (2025-11-25; "polling").
     ///
     /// # Errors
-    /// [`SendError::Ended`], or [`SendError::NotInRevision`] if the client could not come back.
+    /// [`SendError::Ended`]; [`SendError::NotInRevision`] if the client could not come back.
     pub fn pause(&mut self, call: CallId, now: Timestamp) -> Result<(), SendError> {
-        let known = self.calls.get(&call).ok_or(SendError::Ended)?;
+        let known = self.told(call)?;
         let id = known.stream;
         let stream = self.streams.get(&id).ok_or(SendError::Ended)?;
         // Without an event that bore an id there is nothing to come back with.
@@ -162,7 +164,10 @@ impl Server {
         self.decide_events(id, now);
         let retry = self.config.retry;
         if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.exchange.is_some()) {
-            stream.queue.push_retry(retry);
+            // The first event of a stream that is primed has said it.
+            if !stream.ids.is_some_and(|ids| ids.primes) {
+                stream.queue.push_retry(retry);
+            }
             stream.closes = true;
             self.queued(id, now);
         }
@@ -202,7 +207,7 @@ impl Server {
         params.map_or(Ok(()), is_object)?;
         let (session, stream) = match of {
             AskOf::Call(call) => {
-                let call = self.calls.get(&call).ok_or(SendError::Ended)?;
+                let call = self.told(call)?;
                 (call.session.ok_or(SendError::NotInRevision)?, call.stream)
             }
             AskOf::Session(session) => (session, self.stream_of_session(session)?),
@@ -228,10 +233,23 @@ impl Server {
     /// Whether a call is still to be answered.
     #[must_use]
     pub fn is_open(&self, call: CallId) -> bool {
-        self.calls.contains_key(&call)
+        self.told(call).is_ok()
     }
 
     // Inside.
+
+    /// A call of the embedder's.
+    fn told(&self, call: CallId) -> Result<&Call, SendError> {
+        self.calls.get(&call).filter(|call| call.is_told).ok_or(SendError::Ended)
+    }
+
+    /// The embedder hears of a call, unless it has ended meanwhile.
+    pub(super) fn tell(&mut self, request: IncomingRequest) {
+        if let Some(call) = self.calls.get_mut(&request.call) {
+            call.is_told = true;
+            self.events.push_back(ServerEvent::Request(request.into()));
+        }
+    }
 
     /// A call begins on a stream: what the embedder is told of it.
     pub(super) fn begin_call(
@@ -251,6 +269,7 @@ impl Server {
             version,
             progress_token: params.progress_token.clone(),
             log_level: params.log_level,
+            is_told: false,
             watches: watches(&message),
         };
         self.calls.insert(name, call);
@@ -268,7 +287,13 @@ impl Server {
     }
 
     /// The answer of a call goes on its stream, or is the whole body.
-    pub(super) fn answer(&mut self, name: CallId, text: &str, status: u16, now: Timestamp) -> Result<Sent, SendError> {
+    pub(super) fn answer(
+        &mut self,
+        name: CallId,
+        text: String,
+        status: u16,
+        now: Timestamp,
+    ) -> Result<Sent, SendError> {
         let id = self.calls.get(&name).ok_or(SendError::Ended)?.stream;
         let limit = self.config.limits.max_answer_bytes;
         let Some(stream) = self.streams.get_mut(&id) else {
@@ -283,13 +308,13 @@ impl Server {
                 if text.len() > limit {
                     return Err(SendError::TooLarge { bytes: text.len(), limit: super::QueueLimit::AnswerBytes });
                 }
-                stream.queue.push(text.as_bytes().to_vec(), 0, Weight::Answer);
+                stream.queue.push(text.into_bytes(), 0, Weight::Answer);
                 stream.form = Form::Json(status);
                 self.wakes.insert(exchange);
                 self.timers.clear(Timer::KeepAlive(id));
                 Sent::Queued
             }
-            _ => match self.enqueue(id, text, Weight::Answer, now) {
+            _ => match self.enqueue(id, &text, Weight::Answer, now) {
                 Err(error @ SendError::Full { .. }) => {
                     // An answer that has no room can never come: the stream must not look as if it could.
                     self.forget_call(name);
@@ -336,7 +361,9 @@ impl Server {
     /// Nobody wants the answer of a call.
     pub(super) fn cancel_call(&mut self, name: CallId, reason: CancelReason, now: Timestamp) {
         if let Some(call) = self.forget_call(name) {
-            self.events.push_back(ServerEvent::Cancelled { call: name, reason });
+            if call.is_told {
+                self.events.push_back(ServerEvent::Cancelled { call: name, reason });
+            }
             let is_read = self.streams.get(&call.stream).is_some_and(|stream| stream.exchange.is_some());
             self.after_answer(call.stream, if is_read { Sent::Queued } else { Sent::Kept }, now);
         }
@@ -345,7 +372,8 @@ impl Server {
     pub(super) fn call_timed_out(&mut self, name: CallId, now: Timestamp) {
         if let Some(call) = self.calls.get(&name) {
             let text = text::error(Some(&call.id), super::refusal::INTERNAL_ERROR, "The request took too long", None);
-            if self.answer(name, &text, 200, now).is_ok() {
+            let is_told = call.is_told;
+            if self.answer(name, text, 200, now).is_ok() && is_told {
                 self.events.push_back(ServerEvent::Cancelled { call: name, reason: CancelReason::Timeout });
             }
         }

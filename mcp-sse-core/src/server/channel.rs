@@ -10,7 +10,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::calling::Begun;
-use super::output::ServerEvent;
 use super::params::Params;
 use super::queue::Weight;
 use super::refusal::Refusal;
@@ -19,7 +18,7 @@ use super::stream::{Purpose, Stream};
 use super::streamable::INITIALIZE;
 use super::{ExchangeId, Server, StreamId, Then, admission};
 use crate::http::{Era, ProtocolVersion, RequestHead};
-use crate::jsonrpc::{Message, MessageKind};
+use crate::jsonrpc::{Id, Message, MessageKind};
 use crate::sse::{EventFields, SseEncoder};
 use crate::time::Timestamp;
 
@@ -71,7 +70,10 @@ impl Server {
         let own = match self.own_answer(key, &message) {
             None if message.method() == Some(INITIALIZE) => {
                 let version = self.negotiate(&message, |version| version.era() != Era::Modern);
-                Some(self.initialized(key, version.unwrap_or(version_of_channel()), &message))
+                Some(match self.check_capabilities(&message) {
+                    Ok(()) => self.initialized(key, version.unwrap_or(ProtocolVersion::V2024_11_05), &message),
+                    Err(refusal) => refusal.with_id(message.id().unwrap_or(&Id::Null)).into_answer(),
+                })
             }
             own => own,
         };
@@ -79,7 +81,7 @@ impl Server {
         let request = self.begin_call(begun, message, params, now);
         let then = match own {
             Some(answer) => Then::Answer(request.call, answer),
-            None => Then::Tell(ServerEvent::Request(request.into())),
+            None => Then::Request(request.into()),
         };
         self.accept(id, vec![then]);
         Ok(())
@@ -94,8 +96,4 @@ impl Server {
         }
         Ok(())
     }
-}
-
-const fn version_of_channel() -> ProtocolVersion {
-    ProtocolVersion::V2024_11_05
 }

@@ -42,7 +42,12 @@ pub struct ServerLimits {
     /// Bytes of one stream that are kept for replay. Default 1 MiB, as many as may wait. The last message is kept whatever
     /// its size, since it is the answer.
     pub max_replay_bytes: usize,
-    /// Resources that one subscription may name. Default 1,024; each costs its length.
+    /// What a client says at `initialize` that it can do, in bytes. Default 16 KiB: usual ones have some hundred. It is kept as
+    /// long as the session.
+    pub max_capabilities_bytes: usize,
+    /// The address of a resource that a session subscribes to, in bytes. Default 8 KiB, as long as an HTTP target may be.
+    pub max_uri_bytes: usize,
+    /// Resources that one subscription, or one session, may name. Default 1,024; each costs its length.
     pub max_subscribed_resources: usize,
     /// How long a body may take to arrive. Default 30 s: a drip of bytes must not hold a place for ever.
     pub body_timeout: Duration,
@@ -75,6 +80,8 @@ impl Default for ServerLimits {
             max_array_messages: 64,
             max_replay_messages: 256,
             max_replay_bytes: 1 << 20,
+            max_capabilities_bytes: 16 << 10,
+            max_uri_bytes: 8 << 10,
             max_subscribed_resources: 1024,
             body_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(3600),
@@ -114,6 +121,8 @@ setters! {
     with_max_array_messages max_array_messages: usize;
     with_max_replay_messages max_replay_messages: usize;
     with_max_replay_bytes max_replay_bytes: usize;
+    with_max_capabilities_bytes max_capabilities_bytes: usize;
+    with_max_uri_bytes max_uri_bytes: usize;
     with_max_subscribed_resources max_subscribed_resources: usize;
     with_body_timeout body_timeout: Duration;
     with_call_timeout call_timeout: Duration;

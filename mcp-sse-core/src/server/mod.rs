@@ -113,6 +113,8 @@ struct Reading {
 /// What follows a head.
 enum Then {
     Tell(ServerEvent),
+    /// A request on a channel.
+    Request(Box<IncomingRequest>),
     /// An answer on a channel, to this call.
     Answer(CallId, String),
 }
@@ -446,11 +448,10 @@ impl Server {
     fn follow(&mut self, then: Vec<Then>, now: Timestamp) {
         for next in then {
             match next {
-                // It may have been cancelled meanwhile.
-                Then::Tell(ServerEvent::Request(request)) if !self.calls.contains_key(&request.call) => {}
                 Then::Tell(event) => self.events.push_back(event),
+                Then::Request(request) => self.tell(*request),
                 Then::Answer(call, answer) => {
-                    self.answer(call, &answer, 200, now).ok();
+                    self.answer(call, answer, 200, now).ok();
                 }
             }
         }

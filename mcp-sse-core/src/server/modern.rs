@@ -54,7 +54,7 @@ impl Server {
                 let stream = self.add_stream(Stream::new(Purpose::Response, id, None), now);
                 let begun = Begun { exchange: id, stream, session: None, version };
                 let request = self.begin_call(begun, message, params, now);
-                self.events.push_back(ServerEvent::Request(request.into()));
+                self.tell(request);
                 Ok(())
             }
         }

@@ -8,10 +8,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::queue::QueueLimit;
-use super::{AskId, CallId, ExchangeId, SessionKey};
 use serde::Serialize;
 
+use super::queue::QueueLimit;
+use super::{AskId, CallId, ExchangeId, SessionKey};
 use crate::http::ProtocolVersion;
 use crate::jsonrpc::{Id, Message};
 

@@ -3,6 +3,7 @@
 //! Rules: what is given out is given out once, in order; an exchange whose end was given out is forgotten. A slow reader
 //! pulls, so that what waits for it stays here, within its bounds.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::output::{CancelReason, Output, ServerEvent};
@@ -10,6 +11,9 @@ use super::stream::{Form, Purpose, stream_head};
 use super::timers::Timer;
 use super::{Exchange, ExchangeId, Server, State, StreamId, json_head};
 use crate::time::Timestamp;
+
+/// Places for events that are kept when there are none.
+const KEPT_EVENTS: usize = 256;
 
 impl Server {
     // Outputs.
@@ -97,7 +101,12 @@ impl Server {
     /// What the embedder is to be told next. Ask after each input and each output, until there is none.
     #[must_use = "an event that is dropped is never told"]
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if self.events.is_empty() && self.events.capacity() > KEPT_EVENTS {
+            // A crowd that left at once leaves no room behind.
+            self.events = VecDeque::new();
+        }
+        event
     }
 
     /// When [`on_timeout`](Self::on_timeout) is due.

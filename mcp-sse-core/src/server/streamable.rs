@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use super::calling::Begun;
 use super::output::{CancelReason, IncomingNotification, ReplyBody, ReplyHead, ServerEvent};
 use super::params::Params;
-use super::refusal::{INVALID_REQUEST, METHOD_NOT_FOUND, Refusal};
+use super::refusal::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Refusal};
 use super::session::Carriage;
 use super::stream::{EventIds, Form, Purpose, Stream, parse_event_id};
 use super::{CallId, ExchangeId, Server, SessionKey, StreamId, Then, admission, json_head, text};
@@ -63,6 +63,8 @@ impl Server {
     ) -> Result<(), Refusal> {
         let version = self.negotiate(message, |version| version.era() == Era::Legacy);
         let version = version.ok_or_else(|| Refusal::unsupported_version(&self.config.versions, ""))?;
+        let id_of = message.id().unwrap_or(&Id::Null);
+        self.check_capabilities(message).map_err(|refusal| refusal.with_id(id_of))?;
         let session = self.open_session(Carriage::Header, version, head.principal(), now)?;
         let result = self.initialized(session, version, message);
         let mut reply = json_head(200, result.into_bytes());
@@ -70,6 +72,15 @@ impl Server {
             reply.headers.push((MCP_SESSION_ID, Cow::Owned(session.id.to_text())));
         }
         self.reply(id, reply);
+        Ok(())
+    }
+
+    /// What is kept as long as a session must be small.
+    pub(super) fn check_capabilities(&self, message: &Message) -> Result<(), Refusal> {
+        let capabilities = message.params().and_then(|params| object_member(params, "capabilities"));
+        if capabilities.is_some_and(|said| said.len() > self.config.limits.max_capabilities_bytes) {
+            return Err(Refusal::new(400, INVALID_PARAMS, "The capabilities are too large"));
+        }
         Ok(())
     }
 
@@ -137,7 +148,7 @@ impl Server {
         if self.config.always_streams {
             self.decide_events(stream, now);
         }
-        self.events.push_back(ServerEvent::Request(request.into()));
+        self.tell(request);
         Ok(())
     }
 
@@ -151,6 +162,9 @@ impl Server {
                 refusal(INVALID_REQUEST, "The session is initialized already")
             }
             method if !admission::knows(method, &self.config) => refusal(METHOD_NOT_FOUND, "Method not found"),
+            "resources/subscribe" if !self.can_watch(session, message) => {
+                refusal(INVALID_PARAMS, "The session watches too many resources, or too long an address")
+            }
             // Theirs are the revisions to come.
             "server/discover" | "subscriptions/listen" => refusal(METHOD_NOT_FOUND, "Method not found"),
             _ => None,
@@ -298,12 +312,12 @@ impl Server {
             let request = self.begin_call(begun, message, params, now);
             match answer {
                 Some(answer) => own.push((request.call, answer)),
-                None => self.events.push_back(ServerEvent::Request(request.into())),
+                None => self.tell(request),
             }
         }
         // Only now: the stream is over with its last answer.
         for (call, answer) in own {
-            self.answer(call, &answer, 200, now).ok();
+            self.answer(call, answer, 200, now).ok();
         }
         Ok(())
     }
@@ -377,10 +391,14 @@ impl Server {
         };
         let before = stream.exchange.replace(id);
         stream.closes = false;
+        let has_waiting = stream.queue.has_waiting();
         if let Some(before) = before {
             self.abandon(before);
         }
         self.attached(name, Some(id), now);
+        if has_waiting {
+            self.queued(name, now);
+        }
     }
 
     /// DELETE.

@@ -168,7 +168,7 @@ impl Server {
         self.enqueue(stream, &cancelled, Weight::Answer, now).ok();
         let result = tagged(r#"{"resultType":"complete"}"#, &id).unwrap_or_default();
         let result = text::modern_result(&result, &self.config.server_info).unwrap_or(result);
-        self.answer(subscription, &text::result(&id, &result), 200, now).ok();
+        self.answer(subscription, text::result(&id, &result), 200, now).ok();
     }
 }
 

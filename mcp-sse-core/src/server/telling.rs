@@ -11,6 +11,7 @@ use super::output::{Delivery, Recipient, SendError, Sent};
 use super::queue::Weight;
 use super::session::Carriage;
 use super::{Server, SessionKey, StreamId, text};
+use crate::jsonrpc::{Message, object_member};
 use crate::time::Timestamp;
 
 /// A change that clients may want to know of.
@@ -114,6 +115,14 @@ impl Server {
             Carriage::Channel(stream) => Ok(stream),
             Carriage::Header => session.listening.ok_or(SendError::NoReader),
         }
+    }
+
+    /// Whether a session may watch what this request asks it to be told of.
+    pub(super) fn can_watch(&self, session: SessionKey, message: &Message) -> bool {
+        let limits = &self.config.limits;
+        let uri = message.params().and_then(|params| object_member(params, "uri"));
+        let watched = self.sessions.get(&session).map_or(0, |session| session.resources.len());
+        uri.is_none_or(|uri| uri.len() <= limits.max_uri_bytes) && watched < limits.max_subscribed_resources
     }
 
     pub(super) fn watch(&mut self, session: SessionKey, begins: bool, uri: String) {

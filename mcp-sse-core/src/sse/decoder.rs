@@ -9,8 +9,10 @@
 //! * A block with a fault is skipped up to its blank line, and leaves no trace but its `retry`.
 //! * A step decides first and borrows last: `Step` borrows from the chunk only, so that the loops above it compile.
 //!
-//! Not here: what a line does (`fields.rs`), the search for line ends (`scan.rs`), the end of the stream
-//! (`finish.rs`), chunks left unread (`feed.rs`).
+//! * Two ways lead through a block: the usual one (`usual.rs`), as far as it goes, then the general one, here.
+//!
+//! Not here: what a line does (`fields.rs`), lines that a chunk's edge cuts (`pieces.rs`), the search for line ends
+//! (`scan.rs`), the end of the stream (`finish.rs`), chunks left unread (`feed.rs`).
 
 use alloc::string::String;
 use core::fmt;
@@ -22,8 +24,10 @@ use super::error::DecodeError;
 use super::event::{DEFAULT_KIND, Data, Event, Part};
 use super::feed::Unread;
 use super::line::{Digits, Line};
+use super::pieces::Gathered;
 use super::scan::{self, CR, LF};
 use super::text::Text;
+use super::usual::{LineEnd, Way};
 
 const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
@@ -69,12 +73,15 @@ pub struct SseDecoder {
     /// Whether the last byte was a CR, so that an LF coming next belongs to it.
     pub(super) after_cr: bool,
     pub(super) line: Line,
+    pub(super) gathered: Gathered,
     /// The value of an unfinished `event` or `id` line or shown comment; `data` goes to `data` directly.
     pub(super) value: Text,
     pub(super) value_is_cut: bool,
     pub(super) digits: Digits,
     pub(super) block: Block,
     pub(super) data: Text,
+    /// Whether the last data line was a long one, as the next will be then.
+    pub(super) has_long_lines: bool,
     /// The block's type, if `block.has_kind`; else that of an earlier one, which often comes again.
     pub(super) kind: String,
     /// The block's id, if `block.has_id`.
@@ -85,7 +92,7 @@ pub struct SseDecoder {
     pub(super) lent_out: LentOut,
     pub(super) unread: Unread,
     #[cfg(test)]
-    pub(super) searched: u64,
+    pub(super) searched: core::cell::Cell<u64>,
 }
 
 /// Where the current block stands.
@@ -142,11 +149,13 @@ impl SseDecoder {
             bom: 0,
             after_cr: false,
             line: Line::Start,
+            gathered: Gathered::NOTHING,
             value: Text::default(),
             value_is_cut: false,
             digits: Digits::default(),
             block: Block::default(),
             data: Text::default(),
+            has_long_lines: false,
             kind: String::new(),
             id: String::new(),
             last_event_id: String::new(),
@@ -154,7 +163,7 @@ impl SseDecoder {
             lent_out: LentOut::Nothing,
             unread: Unread::default(),
             #[cfg(test)]
-            searched: 0,
+            searched: core::cell::Cell::new(0),
         }
     }
 
@@ -168,7 +177,15 @@ impl SseDecoder {
     /// [`DecodeError::EventTooLarge`] when the block passed the limit, and [`DecodeError::InvalidUtf8`] if the
     /// configuration asks for it. They are not terminal: the decoder skips to the next blank line and goes on there.
     /// [`DecodeError::Unread`] only after misuse of [`feed`](Self::feed).
+    #[inline]
     pub fn decode<'d, 'i: 'd>(&'d mut self, input: &mut &'i [u8]) -> Result<Option<Event<'d>>, DecodeError> {
+        if self.gather_tiny(input) {
+            return Ok(None);
+        }
+        self.decode_next(input)
+    }
+
+    fn decode_next<'d, 'i: 'd>(&'d mut self, input: &mut &'i [u8]) -> Result<Option<Event<'d>>, DecodeError> {
         loop {
             match self.step(input)? {
                 Step::More => return Ok(None),
@@ -185,6 +202,9 @@ impl SseDecoder {
     /// # Errors
     /// As [`decode`](Self::decode).
     pub fn decode_part<'d, 'i: 'd>(&'d mut self, input: &mut &'i [u8]) -> Result<Option<Part<'d>>, DecodeError> {
+        if self.gather_tiny(input) {
+            return Ok(None);
+        }
         Ok(match self.step(input)? {
             Step::More => None,
             Step::Event(lent) => Some(Part::Event(self.lend_event(lent))),
@@ -223,7 +243,8 @@ impl SseDecoder {
         };
         let kind = if self.block.has_kind { self.kind.len() } else { 0 };
         let id = if self.block.has_id { self.id.len() } else { 0 };
-        name + self.value.len() + self.data.len() + kind + id + self.last_event_id.len() + self.unread.len()
+        let line = self.gathered.len() + self.value.len();
+        name + line + self.data.len() + kind + id + self.last_event_id.len() + self.unread.len()
     }
 
     /// How much memory is reserved for the bytes kept, in bytes. A buffer's capacity never passes the limit on what
@@ -235,6 +256,7 @@ impl SseDecoder {
     }
 
     /// One step: what a dropped `Events` left comes first.
+    #[inline(always)]
     fn step<'i>(&mut self, input: &mut &'i [u8]) -> Result<Step<'i>, DecodeError> {
         if !self.unread.is_empty() {
             match self.step_unread()? {
@@ -264,12 +286,62 @@ impl SseDecoder {
     }
 
     /// Takes from the front of `input` until there is something to give out.
+    #[inline(always)]
     pub(super) fn advance<'i>(&mut self, input: &mut &'i [u8]) -> Result<Step<'i>, DecodeError> {
         self.take_back();
-        let before = input.len();
-        let step = self.take_lines(input);
-        self.position += (before - input.len()) as u64;
+        let end_position = self.position + input.len() as u64;
+        if self.opening {
+            self.take_opening(input);
+        }
+        let step = loop {
+            if input.is_empty() {
+                break Ok(Step::More);
+            }
+            let way = if !self.block.is_open && matches!(self.line, Line::Start) {
+                self.usual_blocks(input, end_position)
+            } else {
+                Ok(Way::Left(LineEnd::NotSearched, None))
+            };
+            let way = match way {
+                Ok(Way::Left(line_end, lent)) => self.general_block(input, line_end, lent, end_position),
+                way => way,
+            };
+            match way {
+                Ok(Way::Step(step)) => break Ok(step),
+                // The block has ended and gave nothing.
+                Ok(Way::Left(..)) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.position = end_position - input.len() as u64;
         step
+    }
+
+    /// Takes from the front of `input` what belongs to the current block, as far as it is at hand, in whatever shape it
+    /// comes. Where the first line ends may be known, and what data the block has so far (`lent`).
+    #[inline(always)]
+    fn general_block<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        line_end: LineEnd,
+        lent: Option<&'i str>,
+        end_position: u64,
+    ) -> Result<Way<'i>, DecodeError> {
+        if self.line == Line::DATA && !self.block.is_skipped {
+            if let Some(step) = self.more_data(input, end_position)? {
+                return Ok(Way::Step(step));
+            }
+        } else if self.line == Line::IGNORED {
+            if !self.more_ignored(input) {
+                return Ok(Way::Step(Step::More));
+            }
+            if input.first() == Some(&LF) {
+                self.take_line_end(input);
+                return Ok(self.end_block(None).map_or(Way::Left(LineEnd::NotSearched, None), Way::Step));
+            }
+        }
+        let step = self.take_lines(input, line_end, lent, end_position)?;
+        Ok(step.map_or(Way::Left(LineEnd::NotSearched, None), Way::Step))
     }
 
     /// What the last step lent is done with.
@@ -282,29 +354,38 @@ impl SseDecoder {
         }
     }
 
-    fn take_lines<'i>(&mut self, rest: &mut &'i [u8]) -> Result<Step<'i>, DecodeError> {
-        let end_position = self.position + rest.len() as u64;
-        let mut lent = None;
-        if self.opening {
-            self.take_opening(rest);
-        }
+    /// Takes lines from the front of `rest` until there is something to give out, or a block ends without that. Where
+    /// the first line ends may be known. `lent` is the data of the block.
+    fn take_lines<'i>(
+        &mut self,
+        rest: &mut &'i [u8],
+        line_end: LineEnd,
+        lent: Option<&'i str>,
+        end_position: u64,
+    ) -> Result<Option<Step<'i>>, DecodeError> {
+        let mut line_end = line_end;
+        let mut lent = lent;
         while let Some(&first) = rest.first() {
             let position = end_position - rest.len() as u64;
             if matches!(self.line, Line::Start) && (first == LF || first == CR) {
                 self.take_line_end(rest);
-                if let Some(step) = self.end_block(lent.take()) {
-                    return Ok(step);
-                }
-                continue;
+                return Ok(self.end_block(lent));
             }
-            let end = scan::line_end(rest);
-            #[cfg(test)]
+            if first == b'd' && matches!(self.line, Line::Start) && self.has_event() && line_end == LineEnd::NotSearched
             {
-                self.searched += end.unwrap_or(rest.len()) as u64;
+                self.hold(lent.take());
+                let before = rest.len();
+                if let Some(step) = self.more_data_lines(rest, end_position)? {
+                    return Ok(Some(step));
+                }
+                if rest.len() < before {
+                    continue;
+                }
             }
+            let end = self.find_line_end(rest, mem::replace(&mut line_end, LineEnd::NotSearched));
             let Some((line, after)) = end.and_then(|end| rest.split_at_checked(end)) else {
                 self.hold(lent.take());
-                self.piece(mem::take(rest), position)?;
+                self.first_piece(mem::take(rest), position)?;
                 break;
             };
             *rest = after;
@@ -318,13 +399,35 @@ impl SseDecoder {
             } else {
                 self.last_piece(line, position)?
             };
-            if let Some(step) = step {
+            if step.is_some() {
                 self.hold(lent.take());
                 return Ok(step);
             }
         }
         self.hold(lent);
-        Ok(Step::More)
+        Ok(Some(Step::More))
+    }
+
+    /// Where the line at the front of `rest` ends, unless that is known.
+    #[inline]
+    fn find_line_end(&self, rest: &[u8], known: LineEnd) -> Option<usize> {
+        let end = match known {
+            LineEnd::NotSearched => scan::line_end(rest),
+            LineEnd::At(end) => return Some(end),
+            LineEnd::Missing => return None,
+        };
+        self.count_searched(end, rest);
+        end
+    }
+
+    /// Counts what is searched, for this crate's own tests (`work.rs`).
+    #[inline(always)]
+    pub(super) fn count_searched(&self, end: Option<usize>, bytes: &[u8]) {
+        let bytes = end.unwrap_or(bytes.len()) as u64;
+        #[cfg(test)]
+        self.searched.set(self.searched.get() + bytes);
+        #[cfg(not(test))]
+        let _ = bytes;
     }
 
     /// Drops the byte order mark at the stream's start, and the LF whose CR ended the last chunk.
@@ -364,7 +467,7 @@ impl SseDecoder {
 
     /// Takes an LF, CRLF or CR from the front of `rest`.
     #[inline]
-    fn take_line_end(&mut self, rest: &mut &[u8]) {
+    pub(super) fn take_line_end(&mut self, rest: &mut &[u8]) {
         match *rest {
             [LF, after @ ..] | [CR, LF, after @ ..] => *rest = after,
             [CR, after @ ..] => {
@@ -380,7 +483,7 @@ impl SseDecoder {
 
     /// A blank line. HTML 9.2.6, "dispatch the event".
     #[inline]
-    fn end_block<'i>(&mut self, lent: Option<&'i str>) -> Option<Step<'i>> {
+    pub(super) fn end_block<'i>(&mut self, lent: Option<&'i str>) -> Option<Step<'i>> {
         if !self.block.is_open {
             return None;
         }
@@ -406,6 +509,7 @@ impl SseDecoder {
     pub(super) fn skip_block(&mut self) {
         self.clear_block();
         self.value.clear();
+        self.gathered.clear();
         self.block.is_open = true;
         self.block.is_skipped = true;
         self.line = Line::IGNORED;
@@ -428,6 +532,7 @@ impl SseDecoder {
         self.after_cr = false;
         self.line = Line::Start;
         self.value.clear();
+        self.gathered.clear();
     }
 
     #[inline]

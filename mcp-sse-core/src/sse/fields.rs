@@ -1,9 +1,9 @@
-//! What lines do: field by field, whole or in pieces (HTML 9.2.6, "process the field").
+//! What lines do: field by field (HTML 9.2.6, "process the field").
 //!
 //! Rules of this file:
-//! * `whole_line` reads a line in place. `piece` and `last_piece` take one that the chunk's edge cut, and keep no
-//!   more of it than its field needs: nothing of comments and unknown fields, digits as a number, data as text.
-//! * Both end in `begin_value`, `value_piece`, `end_value`, so there is one account of what a field does;
+//! * `whole_line` reads a line in place. One that the chunk's edge cut comes in pieces (`pieces.rs`), and a block of the
+//!   usual shape goes past here if it can be taken as it stands (`usual.rs`).
+//! * All of them end in `begin_value`, `value_piece`, `end_value`, so there is one account of what a field does;
 //!   `whole_line` only goes around them where the value can be taken as it stands.
 //! * What is kept is checked against its limit before it is kept. A fault skips the block.
 //!
@@ -16,8 +16,8 @@ use core::time::Duration;
 use super::decoder::{LentOut, SseDecoder, Step};
 use super::error::DecodeError;
 use super::event::DEFAULT_KIND;
-use super::line::{Digits, Field, Line, Name};
-use super::text::{self, Fault, Rules};
+use super::line::{Digits, Field, Line};
+use super::text::{self, Fault, Rules, well_formed};
 
 impl SseDecoder {
     /// Reads a line that lies whole in the chunk.
@@ -65,46 +65,21 @@ impl SseDecoder {
             }
             Field::Kind | Field::Retry => {}
         }
-        let end = position + line.len() as u64;
-        let step = self
-            .begin_value(field)
-            .and_then(|()| self.value_piece(field, value, end - value.len() as u64))
-            .and_then(|()| self.end_value(field, end));
+        let step = self.whole_value(field, value, position + (line.len() - value.len()) as u64);
         self.line = Line::Start;
         step
     }
 
-    /// Takes a part of a line whose end is not here yet.
-    pub(super) fn piece(&mut self, piece: &[u8], position: u64) -> Result<(), DecodeError> {
-        let mut piece = piece;
-        let end = position + piece.len() as u64;
-        if matches!(self.line, Line::Start) {
-            self.open_block(position);
-            self.line = Line::Name(Name::default());
-        }
-        if let Line::Name(name) = self.line {
-            self.line = name.take(&mut piece);
-            if let Line::Value { field, .. } = self.line {
-                self.begin_value(field)?;
-            }
-        }
-        let Line::Value { field, fresh } = &mut self.line else {
-            return Ok(());
-        };
-        if *fresh {
-            *fresh = piece.is_empty();
-            piece = piece.strip_prefix(b" ").unwrap_or(piece);
-        }
-        let field = *field;
-        self.value_piece(field, piece, end - piece.len() as u64)
-    }
-
-    /// Takes the part of a line up to its end.
-    pub(super) fn last_piece<'i>(&mut self, piece: &[u8], position: u64) -> Result<Option<Step<'i>>, DecodeError> {
-        let end = position + piece.len() as u64;
-        let step = self.piece(piece, position).and_then(|()| self.end_line(end));
-        self.line = Line::Start;
-        step
+    /// Reads a value that lies whole in the chunk, at `position`.
+    pub(super) fn whole_value<'i>(
+        &mut self,
+        field: Field,
+        value: &[u8],
+        position: u64,
+    ) -> Result<Option<Step<'i>>, DecodeError> {
+        self.begin_value(field)?;
+        self.value_piece(field, value, position)?;
+        self.end_value(field, position + value.len() as u64)
     }
 
     /// The unfinished line ends at `position`.
@@ -120,12 +95,13 @@ impl SseDecoder {
         self.end_value(field, position)
     }
 
-    fn begin_value(&mut self, field: Field) -> Result<(), DecodeError> {
+    pub(super) fn begin_value(&mut self, field: Field) -> Result<(), DecodeError> {
         match field {
             Field::Data if !self.block.is_skipped => {
                 let joins = mem::replace(&mut self.block.has_data, true);
                 if joins {
-                    self.push_data(b"\n", 0)?;
+                    let outcome = self.data.push_line_feed(self.data_rules());
+                    outcome.map_err(|fault| self.fail(fault))?;
                 }
             }
             Field::Kind | Field::Id | Field::Comment => {
@@ -138,7 +114,7 @@ impl SseDecoder {
         Ok(())
     }
 
-    fn value_piece(&mut self, field: Field, piece: &[u8], position: u64) -> Result<(), DecodeError> {
+    pub(super) fn value_piece(&mut self, field: Field, piece: &[u8], position: u64) -> Result<(), DecodeError> {
         match field {
             Field::Data if !self.block.is_skipped => self.push_data(piece, position),
             Field::Retry => {
@@ -199,12 +175,13 @@ impl SseDecoder {
         self.block.has_kind = self.value_is_cut || !(is_default || self.kind.is_empty());
     }
 
-    fn push_data(&mut self, bytes: &[u8], position: u64) -> Result<(), DecodeError> {
+    #[inline]
+    pub(super) fn push_data(&mut self, bytes: &[u8], position: u64) -> Result<(), DecodeError> {
         let outcome = self.data.push(bytes, position, self.data_rules());
         outcome.map_err(|fault| self.fail(fault))
     }
 
-    const fn data_rules(&self) -> Rules {
+    pub(super) const fn data_rules(&self) -> Rules {
         Rules { limit: self.config.max_event_bytes, cut: false, reject: self.config.reject_invalid_utf8 }
     }
 
@@ -237,7 +214,7 @@ impl SseDecoder {
 
     /// The block gives no event: what it set is dropped, and the rest of it skipped.
     #[cold]
-    fn fail(&mut self, fault: Fault) -> DecodeError {
+    pub(super) fn fail(&mut self, fault: Fault) -> DecodeError {
         let error = match fault {
             Fault::TooLong => {
                 DecodeError::EventTooLarge { limit: self.config.max_event_bytes, position: self.block.position }
@@ -247,12 +224,6 @@ impl SseDecoder {
         self.skip_block();
         error
     }
-}
-
-/// The value as text, if it is well-formed and within its limit.
-#[inline]
-fn well_formed(value: &[u8], limit: usize) -> Option<&str> {
-    if value.len() > limit { None } else { simdutf8::basic::from_utf8(value).ok() }
 }
 
 /// An id holding NUL is ignored (HTML 9.2.6). Says whether it was taken.

@@ -68,6 +68,8 @@ impl SseDecoder {
     /// # Ok::<(), mcp_sse_core::sse::DecodeError>(())
     /// ```
     pub fn finish(&mut self, mode: Finish) -> Finished<'_> {
+        // What was laid by cannot be at fault; should it be, it is told.
+        let mut error = self.take_gathered(self.position).err();
         if !self.unread.is_empty() {
             let error = Some(DecodeError::Unread { bytes: self.unread.bytes() });
             let tail = self.tail();
@@ -77,10 +79,10 @@ impl SseDecoder {
         self.give_up_bom();
         let tail = self.tail();
         let kind_is_cut = matches!(self.line, Line::Value { field: Field::Kind, .. });
-        let mut error = None;
         let mut dispatches = false;
         if mode == Finish::Flush {
-            error = self.end_line(self.position).err();
+            let ended = self.end_line(self.position);
+            error = error.or_else(|| ended.err());
             dispatches = self.has_event();
         }
         let discarded_fields = !dispatches && (self.block.has_id || self.block.has_kind);

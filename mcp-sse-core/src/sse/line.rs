@@ -48,6 +48,9 @@ pub(super) enum Line {
 }
 
 impl Line {
+    /// A data line, of whose value there is something already.
+    pub(super) const DATA: Self = Self::Value { field: Field::Data, fresh: false };
+
     /// A line whose rest does not matter.
     pub(super) const IGNORED: Self = Self::Value { field: Field::Ignored, fresh: false };
 }

@@ -28,8 +28,10 @@ mod feed;
 mod fields;
 mod finish;
 mod line;
+mod pieces;
 mod scan;
 mod text;
+mod usual;
 #[cfg(test)]
 mod work;
 

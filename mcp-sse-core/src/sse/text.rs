@@ -10,6 +10,9 @@ use core::str;
 /// steady flow of texts up to half of this size allocates nothing.
 const KEPT_CAPACITY: usize = 128 * 1024;
 
+/// The block size of the validator.
+const VALIDATED: usize = 64;
+
 /// The first allocation, unless the limit is below it.
 const FIRST_CAPACITY: usize = 64;
 
@@ -61,7 +64,40 @@ impl Text {
     }
 
     /// Decodes and appends `bytes`, which stand at `position` and follow the last ones directly.
+    #[inline]
     pub(super) fn push(&mut self, bytes: &[u8], position: u64, rules: Rules) -> Result<(), Fault> {
+        self.push_front(bytes, bytes.len(), position, rules)
+    }
+
+    /// The same with the first `length` bytes of `tail`.
+    #[inline]
+    pub(super) fn push_front(&mut self, tail: &[u8], length: usize, position: u64, rules: Rules) -> Result<(), Fault> {
+        let bytes = tail.get(..length).unwrap_or(tail);
+        // As it usually is: no character is cut, and there is room.
+        if self.cut == 0
+            && bytes.last().is_some_and(u8::is_ascii)
+            && length <= rules.limit.saturating_sub(self.text.len())
+        {
+            if let Some(text) = text_at_front(tail, length) {
+                self.append_within(text, rules.limit);
+                return Ok(());
+            }
+        }
+        self.push_any(bytes, position, rules)
+    }
+
+    /// Appends an LF.
+    #[inline]
+    pub(super) fn push_line_feed(&mut self, rules: Rules) -> Result<(), Fault> {
+        if self.len() >= rules.limit {
+            return Err(Fault::TooLong);
+        }
+        reserve(&mut self.text, 1, rules.limit);
+        self.text.push('\n');
+        Ok(())
+    }
+
+    fn push_any(&mut self, bytes: &[u8], position: u64, rules: Rules) -> Result<(), Fault> {
         let end = position.saturating_add(bytes.len() as u64);
         let mut bytes = bytes;
         if self.cut > 0 {
@@ -173,6 +209,28 @@ impl Text {
         self.append_within(text, rules.limit);
         Ok(())
     }
+}
+
+/// The first `length` bytes of `tail` as text, if they are well-formed.
+///
+/// The validator works in blocks, and an odd rest costs it as much as several. So more is checked than is asked for, if
+/// it is at hand and no character is cut by that.
+#[inline(always)]
+pub(super) fn text_at_front(tail: &[u8], length: usize) -> Option<&str> {
+    if let Some((front, [after, ..])) = tail.split_at_checked(length.next_multiple_of(VALIDATED)) {
+        if !(0x80..0xC0).contains(after) {
+            if let Ok(text) = simdutf8::basic::from_utf8(front) {
+                return text.get(..length);
+            }
+        }
+    }
+    simdutf8::basic::from_utf8(tail.get(..length)?).ok()
+}
+
+/// The bytes as text, if they are well-formed and within the limit.
+#[inline]
+pub(super) fn well_formed(bytes: &[u8], limit: usize) -> Option<&str> {
+    if bytes.len() > limit { None } else { simdutf8::basic::from_utf8(bytes).ok() }
 }
 
 /// Empties a buffer, and gives an outsized one back.

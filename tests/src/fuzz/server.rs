@@ -16,13 +16,32 @@ use serde_json::{Value, json};
 
 use crate::server_driver::{HttpMessage, config};
 
+/// What a run came to, so that a test can see that runs come to something.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Requests that the embedder heard of.
+    pub calls: usize,
+    /// Those that were answered.
+    pub answered: usize,
+    /// Those that were cancelled.
+    pub cancelled: usize,
+    /// Sessions that were opened.
+    pub sessions: usize,
+    /// Event streams that were written.
+    pub streams: usize,
+    /// Exchanges that were cut.
+    pub cuts: usize,
+    /// Messages that had no room.
+    pub full: usize,
+}
+
 /// The target's body.
 ///
 /// # Panics
 /// When the server breaks a rule.
-pub fn run(data: &[u8]) {
+pub fn run(data: &[u8]) -> Seen {
     let Some((&settings, mut rest)) = data.split_first() else {
-        return;
+        return Seen::default();
     };
     let mut world = World::new(settings);
     while let Some(operation) = next(&mut rest) {
@@ -30,7 +49,7 @@ pub fn run(data: &[u8]) {
         world.step(operation, choice, &mut rest);
         world.after();
     }
-    world.leave();
+    world.leave()
 }
 
 fn next(rest: &mut &[u8]) -> Option<u8> {
@@ -82,8 +101,8 @@ struct World {
     endpoints: Vec<String>,
     last_ids: Vec<String>,
     asked: i64,
-    /// An upper bound of what one queue may hold at once, in bytes: an answer and what waits before it, framed.
     is_shut_down: bool,
+    seen: Seen,
 }
 
 impl World {
@@ -102,6 +121,7 @@ impl World {
             last_ids: Vec::new(),
             asked: 0,
             is_shut_down: false,
+            seen: Seen::default(),
         }
     }
 
@@ -161,7 +181,8 @@ impl World {
                 };
             }
             13 => {
-                self.now += (choice as u64) * (choice as u64) * 20;
+                // Seldom so much that everything is late.
+                self.now += if choice == 255 { 2_000_000 } else { (choice * choice) as u64 / 10 };
                 self.server.on_timeout(self.time());
                 assert!(self.server.poll_timeout().is_none_or(|due| due > self.time()));
             }
@@ -172,7 +193,7 @@ impl World {
                 }
             }
             _ => {
-                if choice > 250 {
+                if choice == 255 {
                     self.server.shut_down(now);
                     self.is_shut_down = true;
                 } else if let Some(id) = exchange {
@@ -307,7 +328,8 @@ impl World {
         }
     }
 
-    fn check_sent(&self, call: CallId, sent: Result<Sent, SendError>) {
+    fn check_sent(&mut self, call: CallId, sent: Result<Sent, SendError>) {
+        self.seen.full += usize::from(matches!(sent, Err(SendError::Full { .. })));
         if self.answered.contains(&call) {
             assert_eq!(sent, Err(SendError::Ended), "nothing follows an answer");
         }
@@ -328,6 +350,7 @@ impl World {
                     assert!(!written.has_head, "one head");
                     written.has_head = true;
                     written.is_stream = matches!(head.body, ReplyBody::Stream);
+                    self.seen.streams += usize::from(written.is_stream);
                     self.sessions.extend(head.header("Mcp-Session-Id").map(str::to_owned));
                     if let ReplyBody::Whole(body) = &head.body {
                         serde_json::from_slice::<Value>(body).expect("a body is JSON");
@@ -342,6 +365,7 @@ impl World {
                     written.has_ended = true;
                 }
                 Output::Cut => {
+                    self.seen.cuts += 1;
                     written.has_ended = true;
                 }
                 other => panic!("no word for {other:?}"),
@@ -384,13 +408,16 @@ impl World {
         while let Some(event) = self.server.poll_event() {
             match event {
                 ServerEvent::Request(request) => {
-                    assert!(self.server.is_open(request.call) || self.is_shut_down || self.calls.len() < usize::MAX);
+                    self.seen.calls += 1;
                     self.calls.push(request.call);
                 }
                 ServerEvent::Cancelled { call, .. } => {
                     assert!(!self.server.is_open(call));
                     assert!(!self.answered.contains(&call), "what is answered is not cancelled");
+                    assert!(self.calls.contains(&call), "nobody hears of the end of what it never heard of");
+                    self.seen.cancelled += 1;
                 }
+                ServerEvent::SessionOpened { .. } => self.seen.sessions += 1,
                 _ => {}
             }
         }
@@ -399,7 +426,7 @@ impl World {
     }
 
     /// Everybody goes.
-    fn leave(mut self) {
+    fn leave(mut self) -> Seen {
         for id in std::mem::take(&mut self.open) {
             self.server.on_gone(id, self.time());
         }
@@ -412,6 +439,8 @@ impl World {
         assert_eq!(self.server.stream_count(), 0);
         let due = self.server.poll_timeout();
         assert!(due.is_none() || self.is_shut_down, "nothing is left to wait for: {due:?}");
+        self.seen.answered = self.answered.len();
+        self.seen
     }
 }
 

@@ -21,8 +21,8 @@ const DEADLINE: Duration = Duration::from_secs(600);
 /// How long one client may take.
 const CLIENT_BOUND: Duration = Duration::from_secs(40);
 
-/// The adapters whose `serve` there is.
-const ADAPTERS: &[&str] = &["tokio"];
+/// The adapters, each with its `serve`.
+const ADAPTERS: [&str; 2] = ["blocking", "tokio"];
 
 /// The columns.
 const STEPS: [&str; 6] = ["version", "tools", "echo", "add", "slow", "region"];

@@ -94,6 +94,36 @@ fn d10_a_flush_passes_the_limit() {
     assert_eq!(run(&mut decoder, &[b"data: c\n\n"]), [event("message", "c", "")]);
 }
 
+/// D10 with D9: pieces of a few bytes, of which many are taken together, meet the limit where it is.
+#[test]
+fn d10_small_pieces_meet_the_limit() {
+    let pad = "x".repeat(300);
+    let long = "y".repeat(200);
+    let streams = [
+        format!("data: {pad}\ndata: {pad}\n\ndata: a\n\n").into_bytes(),
+        format!("{long}\n{long}: {long}\n: {long}\nid: 1\ndata: {pad}{pad}\nevent: {long}\n\ndata: a\n\n").into_bytes(),
+        [b"data: ", &[b'\xFF'; 201][..], b"\n\n: ", &[b'\xE4'; 300], b"\ndata: a\n\n"].concat(),
+        format!("data: {}\u{1F600}\n\ndata: a", "\u{4E16}".repeat(199)).into_bytes(),
+    ];
+    for stream in &streams {
+        for limit in (500..520).chain(595..608) {
+            for reject in [false, true] {
+                let config = DecoderConfig::default()
+                    .with_max_event_bytes(limit)
+                    .with_reject_invalid_utf8(reject)
+                    .with_comments(true);
+                let whole = run(&mut SseDecoder::with_config(config), &[stream]);
+                for size in [1, 2, 3, 7, 15, 16, 17, 48, 49, 64, 129] {
+                    let chunks: Vec<_> = stream.chunks(size).collect();
+                    let mut decoder = SseDecoder::with_config(config);
+                    assert_eq!(run(&mut decoder, &chunks), whole, "limit {limit}, chunks of {size}");
+                    assert!(decoder.held_bytes() <= limit + 2 * 1024);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn d10_an_id_too_long_is_ignored() {
     let config = DecoderConfig::default().with_max_id_bytes(4);

@@ -3,8 +3,9 @@
 use mcp_sse_tests::chunking::{Random, agrees, assert_agrees};
 use mcp_sse_tests::oracle;
 
-/// Pieces that fields, line ends, text and faults are made of; the long ones reach the vector code of the searches.
-const PIECES: [&[u8]; 30] = [
+/// Pieces that fields, line ends, text and faults are made of; the long ones reach the vector code of the searches, and
+/// whole blocks the way that usual blocks take.
+const PIECES: [&[u8]; 35] = [
     b"\n",
     b"\n",
     b"\r",
@@ -35,6 +36,12 @@ const PIECES: [&[u8]; 30] = [
     "\u{4E16}\u{754C}\u{4F60}\u{597D}\u{8FD9}\u{662F}\u{4E00}\u{4E2A}\u{6D4B}\u{8BD5}\u{6D41}\u{5F0F}\u{4F20}\u{8F93}\u{7684}\u{4EE4}\u{724C}\u{589E}\u{91CF}\u{3002}\u{4E16}\u{754C}".as_bytes(),
     b"foo: ",
     b"\x0B\x0C",
+    // Blocks as servers send them.
+    b"event: endpoint\nid: 100001\ndata: {\"a\":1}\n\n",
+    b"event: message\r\ndata: {}\r\n\r\n",
+    b": keep-alive\n\n",
+    b"data: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0\n\n",
+    b"\n\ndata: ",
 ];
 
 fn stream(random: &mut Random) -> Vec<u8> {

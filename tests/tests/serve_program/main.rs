@@ -8,6 +8,13 @@ mod program;
 /// Makes each case a test of each program. A case that is not listed is dead code, which the compiler tells.
 macro_rules! contract {
     ($($case:ident),+ $(,)?) => {
+        mod blocking {
+            $(#[test]
+            fn $case() {
+                super::contract::$case(env!("CARGO_BIN_EXE_serve-blocking"));
+            })+
+        }
+
         mod tokio {
             $(#[test]
             fn $case() {

@@ -21,9 +21,26 @@ fn the_corpus_replays() {
 #[test]
 fn s9_random_inputs_in_random_order_keep_the_rules() {
     let mut random = Random::new(9);
-    for _ in 0..3_000 {
-        let length = 20 + random.below(400);
+    let mut all = server::Seen::default();
+    for _ in 0..2_000 {
+        let length = 20 + random.below(1_500);
         let input: Vec<u8> = (0..length).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
-        server::run(&input);
+        let seen = server::run(&input);
+        all.calls += seen.calls;
+        all.answered += seen.answered;
+        all.cancelled += seen.cancelled;
+        all.sessions += seen.sessions;
+        all.streams += seen.streams;
+        all.cuts += seen.cuts;
+        all.full += seen.full;
     }
+    let counts = [all.calls, all.answered, all.cancelled, all.sessions, all.streams, all.cuts, all.full];
+    assert!(counts.iter().all(|count| *count > 150), "the runs come to something: {all:?}");
+}
+
+/// An adapter may move a server from thread to thread.
+#[test]
+fn a_server_is_send() {
+    const fn is_send<T: Send>() {}
+    is_send::<mcp_sse_core::server::Server>();
 }

@@ -242,3 +242,13 @@ fn s3_who_waits_is_woken() {
     driver.answer(call);
     assert_eq!(driver.server.poll_wake(), Some(id));
 }
+
+/// Weak point 12 of such servers: a handler that fails tells the peer a constant text.
+#[test]
+fn s3_a_failed_handler_tells_the_peer_nothing() {
+    let mut driver = ServerDriver::default();
+    let id = driver.give(&call(json!({"name": "x"})));
+    let name = driver.request().call;
+    driver.server.respond(name, ServerAnswer::internal_error(), driver.time()).unwrap();
+    assert_eq!(driver.pull(id).json()["error"], json!({"code": -32603, "message": "Internal error"}));
+}

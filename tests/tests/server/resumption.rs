@@ -153,7 +153,7 @@ fn s11_a_planned_close_says_when_to_come_back() {
     let name = driver.request().call;
     driver.server.pause(name, driver.time()).unwrap();
     let reply = driver.pull(id).clone();
-    assert_eq!((reply.end, reply.text()), (End::Whole, "id: 1-1\nretry: 1000\ndata:\n\nretry: 1000\n\n"));
+    assert_eq!((reply.end, reply.text()), (End::Whole, "id: 1-1\nretry: 1000\ndata:\n\n"));
     driver.answer(name);
     let resumed = driver.exchange(&get(&session, Some(&last_id(&reply))));
     assert_eq!((resumed.messages().len(), resumed.end), (1, End::Whole));
@@ -181,11 +181,16 @@ fn s11_no_planned_close_where_nobody_could_come_back() {
     let modern = driver.request().call;
     assert_eq!(driver.server.pause(modern, driver.time()), Err(SendError::NotInRevision));
     let session = driver.initialize("2025-06-18");
-    driver.give(&call(&session, 1));
+    let exchange = driver.give(&call(&session, 1));
     let earlier = driver.request().call;
     assert_eq!(driver.server.pause(earlier, driver.time()), Err(SendError::NotInRevision));
     driver.server.progress(earlier, 1.0, None, None, driver.time()).unwrap();
     assert_eq!(driver.server.pause(earlier, driver.time()), Ok(()), "an event with an id is enough");
+    let reply = driver.pull(exchange);
+    assert!(
+        reply.end == End::Whole && reply.text().ends_with("\n\nretry: 1000\n\n"),
+        "the wait is told before the close"
+    );
 }
 
 fn listen(driver: &mut ServerDriver, session: &str, last: Option<&str>) -> ExchangeId {

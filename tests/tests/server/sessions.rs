@@ -282,3 +282,31 @@ fn s9_a_second_initialize_disturbs_nobody() {
         driver.request();
     }
 }
+
+/// S11: what is kept as long as a session is bounded, and what does not fit is refused, not cut.
+#[test]
+fn s11_what_a_session_keeps_is_bounded() {
+    let limits = ServerLimits::default()
+        .with_max_capabilities_bytes(100)
+        .with_max_subscribed_resources(1)
+        .with_max_uri_bytes(20);
+    let mut driver = ServerDriver::new(config().with_limits(limits));
+    let large =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {"x": "y".repeat(100)}}});
+    let reply = driver.exchange(&HttpMessage::post("/mcp", large.to_string()));
+    assert_eq!((reply.status(), reply.code(), driver.server.sessions().count()), (400, -32602, 0));
+    let (channel, endpoint) = driver.open_channel();
+    driver.exchange(&HttpMessage::post(&endpoint, large.to_string()));
+    assert_eq!(driver.pull(channel).messages()[0]["error"]["code"], -32602);
+
+    let session = driver.initialize("2025-11-25");
+    let subscribe = |uri: &str| {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": uri}});
+        HttpMessage::in_session(&session, &message)
+    };
+    assert_eq!(driver.exchange(&subscribe(&"x".repeat(20))).code(), -32602);
+    driver.give(&subscribe("file:///a"));
+    let call = driver.request().call;
+    driver.answer(call);
+    assert_eq!(driver.exchange(&subscribe("file:///b")).code(), -32602);
+}

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::serve::ListenerExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
     InputRequest, InputRequests, InputRequiredResult, ListToolsResult, PaginatedRequestParams,
@@ -186,6 +187,10 @@ async fn main() -> Result<(), Failure> {
     let service = StreamableHttpService::new(|| Ok(Server), Arc::new(sessions), config);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/mcp", listener.local_addr()?);
-    axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await?;
+    axum::serve(
+        listener.tap_io(|socket| drop(socket.set_nodelay(true))),
+        axum::Router::new().nest_service("/mcp", service),
+    )
+    .await?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Rules: what the suite wants to be called is told once, in `tools`, as steps that mean the same to both adapters; each
 //! adapter takes the steps and nothing else. Nothing that the library has to do by itself is done here.
 
+mod blocking;
 mod tokio;
 mod tools;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use mcp_sse_core::server::ServerConfig;
 
+pub use self::blocking::serve as serve_blocking;
 pub use self::tokio::serve as serve_tokio;
 
 /// Longer than all scenarios take; whoever started the program may have been killed.

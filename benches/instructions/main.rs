@@ -1,0 +1,268 @@
+//! How many instructions the decoder takes: repeatable to the instruction, where clocks are not.
+//!
+//! `cargo run --release --bin instructions` counts (under valgrind's callgrind) and prints; `-- write` keeps the figures
+//! in `instructions.tsv`; `-- check` compares with those, and fails if one has grown by more than 3 %.
+//!
+//! Rules of this program:
+//! * Only the decoding is counted: the stream is made before, and each case is a process of its own.
+//! * Counts depend on the compiler, on libc and on valgrind. These stand at the head of the file, and are compared first.
+//!   If they differ, the figures of the file are no base: then the commit that wrote them is built and measured anew, if
+//!   it is at hand, and the report says so.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use mcp_sse_benches::corpora::{KINDS, Kind};
+use mcp_sse_benches::engines;
+
+const USAGE: &str = "instructions [write | check | print | run LETTER CHUNK_BYTES]";
+
+/// How much a count may grow, in percent.
+const ALLOWED: f64 = 3.0;
+
+/// Chunk sizes, in bytes; the last is all at once.
+const CHUNKS: [usize; 5] = [1, 7, 64, 1460, usize::MAX];
+
+/// The size of each stream.
+const BYTES: usize = 256 * 1024;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        [] | ["print"] => count_all().map(|counts| {
+            print!("{}", Figures { tools: tools(), counts });
+            true
+        }),
+        ["write"] => write().map(|()| true),
+        ["check"] => check(),
+        ["run", letter, chunk_bytes] => run(letter, chunk_bytes).map(|()| true),
+        _ => Err(USAGE.into()),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the file holds.
+struct Figures {
+    /// The versions of all that the counts depend on.
+    tools: String,
+    counts: Vec<Count>,
+}
+
+#[derive(PartialEq)]
+struct Count {
+    case: String,
+    instructions: u64,
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(formatter, "# {}", self.tools)?;
+        for count in &self.counts {
+            writeln!(formatter, "{}\t{}", count.case, count.instructions)?;
+        }
+        Ok(())
+    }
+}
+
+impl Figures {
+    fn parse(text: &str) -> Option<Self> {
+        let (tools, lines) = text.strip_prefix("# ")?.split_once('\n')?;
+        let counts = lines.lines().map(|line| {
+            let (case, instructions) = line.rsplit_once('\t')?;
+            Some(Count { case: case.to_owned(), instructions: instructions.parse().ok()? })
+        });
+        Some(Self { tools: tools.to_owned(), counts: counts.collect::<Option<_>>()? })
+    }
+}
+
+fn crate_root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn figures_file() -> PathBuf {
+    crate_root().join("instructions.tsv")
+}
+
+fn write() -> Outcome<()> {
+    let figures = Figures { tools: tools(), counts: count_all()? };
+    fs::write(figures_file(), figures.to_string())?;
+    Ok(())
+}
+
+/// Whether no count has grown too much.
+fn check() -> Outcome<bool> {
+    let kept = Figures::parse(&fs::read_to_string(figures_file())?).ok_or("instructions.tsv is not understood")?;
+    let counts = count_all()?;
+    let base = if kept.tools == tools() {
+        kept.counts
+    } else {
+        println!("The figures were taken with other tools, and are no base here:");
+        println!("  then {}\n  now  {}", kept.tools, tools());
+        match count_base() {
+            Ok(base) => {
+                println!("So the commit that wrote them was measured anew, with the tools of now.");
+                base
+            }
+            Err(error) => {
+                println!("That commit could not be measured anew ({error}). Nothing is compared.");
+                return Ok(true);
+            }
+        }
+    };
+    Ok(compare(&base, &counts))
+}
+
+fn compare(base: &[Count], counts: &[Count]) -> bool {
+    let mut is_good = true;
+    for count in counts {
+        let Some(before) = base.iter().find(|before| before.case == count.case) else {
+            println!("{}\t{}\tnew", count.case, count.instructions);
+            continue;
+        };
+        let change = 100.0 * (count.instructions as f64 / before.instructions as f64 - 1.0);
+        let is_grown = change > ALLOWED;
+        let verdict = if is_grown { "\tTOO MUCH" } else { "" };
+        println!("{}\t{}\t{change:+.2} %{verdict}", count.case, count.instructions);
+        is_good &= !is_grown;
+    }
+    if !is_good {
+        println!("A count has grown by more than {ALLOWED} %. If that is meant: instructions -- write");
+    }
+    is_good
+}
+
+/// The figures of the commit that wrote the file, as they come out with the tools of now.
+fn count_base() -> Outcome<Vec<Count>> {
+    let file = figures_file();
+    let file = file.to_str().ok_or("the path is not text")?;
+    let root = crate_root().to_str().ok_or("the path is not text")?;
+    let commit = output(Command::new("git").args(["-C", root, "log", "-1", "--format=%H", "--", file]))?;
+    let commit = commit.trim();
+    if commit.is_empty() {
+        return Err("git does not know it".into());
+    }
+    let place = env::temp_dir().join(format!("mcp-sse-instructions-{}", std::process::id()));
+    let path = place.to_str().ok_or("the path is not text")?;
+    output(Command::new("git").args(["-C", root, "worktree", "add", "--detach", path, commit]))?;
+    let manifest = place.join("benches/Cargo.toml");
+    let counted = output(
+        Command::new("cargo")
+            .args(["run", "--release", "--locked", "--bin", "instructions", "--manifest-path"])
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(place.join("target"))
+            .args(["--", "print"]),
+    );
+    let removed = output(Command::new("git").args(["-C", root, "worktree", "remove", "--force", path]));
+    let figures = Figures::parse(&counted?).ok_or("its program prints something else")?;
+    removed?;
+    Ok(figures.counts)
+}
+
+fn count_all() -> Outcome<Vec<Count>> {
+    let mut counts = Vec::new();
+    for kind in &KINDS {
+        for chunk_bytes in CHUNKS {
+            counts.push(count(kind, chunk_bytes)?);
+        }
+    }
+    Ok(counts)
+}
+
+/// Runs one case under callgrind.
+fn count(kind: &Kind, chunk_bytes: usize) -> Outcome<Count> {
+    let program = env::current_exe()?;
+    let (place, name) = program.parent().zip(program.file_name()).ok_or("this program has no place")?;
+    // The environment and the program's path lie on the stack, and where the stack starts changes how copies are
+    // aligned, by an instruction or two.
+    let report = Command::new("valgrind")
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .current_dir(place)
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*::decode_counted*"])
+        .arg(Path::new(".").join(name))
+        .args(["run", &kind.letter.to_string(), &chunk_bytes.to_string()])
+        .output()?;
+    let report = String::from_utf8_lossy(&report.stderr);
+    let collected = report.lines().find_map(|line| line.split_once("Collected :"));
+    let instructions: u64 = collected.ok_or_else(|| format!("valgrind says: {report}"))?.1.trim().parse()?;
+    if instructions == 0 {
+        return Err("nothing was counted".into());
+    }
+    let chunks = if chunk_bytes == usize::MAX { "whole".to_owned() } else { chunk_bytes.to_string() };
+    Ok(Count { case: format!("{}: {}\t{chunks}", kind.letter, kind.name), instructions })
+}
+
+/// What is run under callgrind.
+fn run(letter: &str, chunk_bytes: &str) -> Outcome<()> {
+    let kind = KINDS.iter().find(|kind| letter.starts_with(kind.letter)).ok_or(USAGE)?;
+    let chunk_bytes = chunk_bytes.parse()?;
+    let corpus = kind.make(BYTES);
+    // Once before, so that what is done at the first call only is not counted.
+    (engines::ours().touch)(corpus.stream, chunk_bytes)?;
+    decode_counted(corpus.stream, chunk_bytes)
+}
+
+/// Callgrind knows it by its name.
+#[inline(never)]
+fn decode_counted(stream: &'static [u8], chunk_bytes: usize) -> Outcome<()> {
+    black_box((engines::ours().touch)(black_box(stream), chunk_bytes)?);
+    Ok(())
+}
+
+/// The versions of all that the counts depend on, beside the code.
+fn tools() -> String {
+    let first_line = |program: &str| {
+        let text = output(Command::new(program).arg("--version")).unwrap_or_default();
+        text.lines().next().unwrap_or("unknown").to_owned()
+    };
+    format!("{}; {}; {}; {}", env::consts::ARCH, first_line("rustc"), first_line("valgrind"), first_line("ldd"))
+}
+
+fn output(command: &mut Command) -> Outcome<String> {
+    let output = command.output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Count, Figures, compare};
+
+    fn counts(instructions: u64) -> Vec<Count> {
+        vec![Count { case: "a: token deltas\t1460".to_owned(), instructions }]
+    }
+
+    /// What was written is read.
+    #[test]
+    fn figures_are_read_as_written() {
+        let figures = Figures { tools: "these; those".to_owned(), counts: counts(7) };
+        let read = Figures::parse(&figures.to_string()).unwrap();
+        assert!(read.tools == figures.tools && read.counts == figures.counts);
+        assert!(Figures::parse("").is_none());
+    }
+
+    /// More than 3 % fails, less does not.
+    #[test]
+    fn growth_is_told() {
+        assert!(compare(&counts(1000), &counts(1030)));
+        assert!(!compare(&counts(1000), &counts(1031)));
+        assert!(compare(&counts(1000), &counts(500)));
+    }
+}

@@ -1,0 +1,85 @@
+//! Requests a second: ours, a bare hyper service that answers the same bytes, and another server if one is named.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+use crate::client::{CALL, Connection, post};
+use crate::server::{ANSWER, Running};
+
+/// Connections, each with one request at a time.
+const CONNECTIONS: usize = 32;
+/// Turns that each server takes.
+const TURNS: u32 = 7;
+
+struct Contender {
+    name: &'static str,
+    server: Running,
+    rates: Vec<f64>,
+}
+
+/// Measures for so long altogether, and prints the medians.
+pub(crate) async fn run(seconds: f64, rmcp: Option<&str>) -> Result<(), Failure> {
+    let mut contenders = vec![
+        Contender { name: "hyper alone", server: Running::this("bare")?, rates: Vec::new() },
+        Contender { name: "ours", server: Running::this("ours")?, rates: Vec::new() },
+    ];
+    if let Some(program) = rmcp {
+        let mut command = Command::new(program);
+        command.arg("stateless");
+        contenders.push(Contender { name: "rmcp", server: Running::start(command)?, rates: Vec::new() });
+    }
+    for contender in &contenders {
+        check(contender).await?;
+    }
+    let turn = Duration::from_secs_f64(seconds / f64::from(TURNS) / contenders.len() as f64);
+    for _ in 0..TURNS {
+        for contender in &mut contenders {
+            let rate = rate(&contender.server, turn).await?;
+            contender.rates.push(rate);
+        }
+    }
+    let floor = median(&mut contenders[0].rates);
+    for contender in &mut contenders {
+        let median = median(&mut contender.rates);
+        println!("requests: {:>12} {median:>9.0} a second, {:.2} of hyper alone", contender.name, median / floor);
+    }
+    Ok(())
+}
+
+/// The answer is what it should be; ours and the bare one's, to the byte.
+async fn check(contender: &Contender) -> Result<(), Failure> {
+    let request = post(&contender.server, "tools/call", Some("echo"), CALL);
+    let answer = Connection::open(&contender.server).await?.exchange(&request).await?;
+    let answer = String::from_utf8(answer)?;
+    let is_right = if contender.name == "rmcp" { answer.contains(r#""text":"hello""#) } else { answer == ANSWER };
+    if is_right { Ok(()) } else { Err(format!("{} answers {answer}", contender.name).into()) }
+}
+
+async fn rate(server: &Running, turn: Duration) -> Result<f64, Failure> {
+    let request: Arc<[u8]> = post(server, "tools/call", Some("echo"), CALL).into();
+    let count = Arc::new(AtomicU64::new(0));
+    let (start, mut tasks) = (Instant::now(), Vec::new());
+    for _ in 0..CONNECTIONS {
+        let (mut connection, request, count) =
+            (Connection::open(server).await?, Arc::clone(&request), Arc::clone(&count));
+        tasks.push(tokio::spawn(async move {
+            while start.elapsed() < turn {
+                connection.exchange(&request).await?;
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok::<(), Failure>(())
+        }));
+    }
+    for task in tasks {
+        task.await??;
+    }
+    Ok(count.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64())
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,114 @@
+//! Threads are bounded, and nobody takes those that others need (S5, S11).
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use mcp_sse_blocking::{ErrorReply, Protocol, ServeConfig};
+use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_core::server::ServerLimits;
+use mcp_sse_tests::blocking::{BOUND, timed, watched};
+use mcp_sse_tests::server_driver::{HttpMessage, config};
+use serde_json::json;
+
+use crate::support::{Served, Socket, bytes, modern, tool, wait_until};
+
+fn small() -> Served {
+    Served::with(config(), ServeConfig::default().with_threads(4).with_reserve(2))
+}
+
+fn listening() -> HttpMessage {
+    HttpMessage::new("GET", "/mcp").with("Accept", "text/event-stream")
+}
+
+/// So many open streams.
+fn fill(served: &Served, count: usize) -> Vec<Socket> {
+    let open = |_| {
+        let mut socket = served.socket();
+        assert_eq!(socket.send(&bytes(&listening())).response_head().status, 200);
+        socket
+    };
+    (0..count).map(open).collect()
+}
+
+#[test]
+fn s11_open_streams_leave_threads_for_calls_and_calls_for_what_is_done_at_once() {
+    let served = small();
+    let streams = fill(&served, 2);
+    // A further stream is refused, and the connection goes on.
+    let mut socket = served.socket();
+    let response = socket.exchange(&listening());
+    assert_eq!((response.status, response.header("Retry-After")), (503, Some("1")));
+    assert_eq!(socket.exchange(&modern("add", &json!({}))).status, 200);
+    // Calls that wait leave one thread.
+    let mut waiting = served.socket();
+    waiting.send(&bytes(&modern("wait", &json!({}))));
+    served.heard.wait_for("waits", 1);
+    assert_eq!(socket.exchange(&modern("wait", &json!({}))).status, 503);
+    assert_eq!(served.heard.count("waits"), 1, "a call that was refused was not begun");
+    assert_eq!(socket.exchange(&HttpMessage::new("GET", "/")).status, 404);
+    assert_eq!(served.server.sessions().len(), 2);
+    drop((streams, waiting));
+    served.heard.wait_for("ended", 3);
+    served.heard.wait_for("Some(Gone)", 1);
+    assert_eq!(socket.exchange(&modern("add", &json!({}))).status, 200);
+}
+
+#[test]
+fn s11_an_answer_to_a_handler_gets_through_when_streams_hold_all_they_may() {
+    watched(|| {
+        let served = small();
+        // With the client's own listening stream, these are all.
+        let _streams = fill(&served, 1);
+        let answer = |_: &_| Ok::<_, ErrorReply>(json!({}));
+        let client = served
+            .builder(Protocol::Fixed(ProtocolVersion::V2025_03_26))
+            .handle("sampling/createMessage", answer)
+            .build()
+            .unwrap();
+        assert!(client.call("tools/call", &tool("ask", &json!({}))).unwrap().result().is_ok());
+    });
+}
+
+/// Idle connections are closed when others wait.
+#[test]
+fn more_connections_than_threads_are_served_one_after_another() {
+    let served = small();
+    let post = modern("add", &json!({"a": 1, "b": 1}));
+    let mut sockets: Vec<_> = (0..12).map(|_| served.socket()).collect();
+    let ((), elapsed) = timed(|| {
+        for socket in &mut sockets {
+            assert_eq!(socket.exchange(&post).status, 200);
+        }
+    });
+    assert!(elapsed < BOUND, "{elapsed:?}");
+}
+
+#[test]
+fn s5_a_reader_that_never_reads_costs_its_own_stream_alone() {
+    let limits = ServerLimits::default().with_stall_timeout(Duration::from_secs(5));
+    let serve = ServeConfig::default().with_threads(6).with_reserve(4);
+    let served = Served::with(config().with_limits(limits), serve);
+    // The answer is larger than what sockets hold; it is asked for, and not read.
+    let large = modern("large", &json!({"bytes": 20_000_000}));
+    let _sockets: Vec<TcpStream> = (0..4)
+        .map(|_| {
+            let mut socket = served.socket();
+            socket.send(&bytes(&large));
+            socket.stream
+        })
+        .collect();
+    // Others are served meanwhile, once these have nothing to wait for but their readers.
+    served.heard.wait_for("large", 4);
+    wait_until("the calls are not answered", || format!("{:?}", served.server).contains("calls: 0"));
+    for _ in 0..5 {
+        assert_eq!(served.socket().exchange(&modern("add", &json!({}))).status, 200);
+    }
+    // A stream that nobody reads is told of to who writes to it.
+    let logs = tool("flood", &json!({}));
+    let mut params = logs;
+    params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+    let mut socket = served.socket();
+    socket.send(&bytes(&HttpMessage::modern(1, "tools/call", params)));
+    served.heard.wait_for("full", 1);
+    assert_eq!(served.socket().exchange(&modern("add", &json!({}))).status, 200);
+}

@@ -1,0 +1,82 @@
+//! The same over TLS.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_sse_blocking::{Client, Protocol, ServeConfig};
+use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_tests::blocking::{BOUND, watched, within};
+use mcp_sse_tests::server_driver::config;
+use rcgen::{CertificateParams, KeyPair};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use serde_json::json;
+
+use crate::support::{Served, text_of, tool};
+
+fn served() -> (Served, String) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let mut tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())
+        .unwrap();
+    // What is not spoken is not offered.
+    tls.alpn_protocols = vec![b"h2".to_vec()];
+    let serve = ServeConfig::default().with_tls(Arc::new(tls)).with_head_timeout(Duration::from_millis(500));
+    (Served::with(config(), serve), certificate.pem())
+}
+
+#[test]
+fn calls_streams_and_large_answers_over_tls() {
+    watched(|| {
+        let (served, pem) = served();
+        for version in [ProtocolVersion::V2024_11_05, ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28] {
+            let client = Client::builder(&served.url())
+                .trust_pem(pem.as_bytes())
+                .protocol(Protocol::Fixed(version))
+                .options(within(BOUND))
+                .build()
+                .unwrap();
+            for (arguments, expected) in [(json!({"bytes": 3}), 3), (json!({"bytes": 3_000_000}), 3_000_000)] {
+                let reply = client.call("tools/call", &tool("large", &arguments)).unwrap();
+                assert_eq!(text_of(reply.result().unwrap()).len(), expected, "{version}");
+            }
+            let reply = client.call("tools/call", &tool("progress", &json!({}))).unwrap();
+            assert_eq!(text_of(reply.result().unwrap()), "done");
+            client.close().unwrap();
+        }
+        served.heard.wait_for("ended", 2);
+    });
+}
+
+#[test]
+fn s4_a_client_that_goes_away_is_noticed_over_tls() {
+    watched(|| {
+        let (served, pem) = served();
+        let client = Client::builder(&served.url())
+            .trust_pem(pem.as_bytes())
+            .protocol(Protocol::Fixed(ProtocolVersion::V2026_07_28))
+            .options(within(Duration::from_millis(500)))
+            .build()
+            .unwrap();
+        assert_eq!(client.call("tools/call", &tool("wait", &json!({}))).unwrap_err().kind(), "timeout");
+        served.heard.wait_for("Some(Gone)", 1);
+    });
+}
+
+/// A handshake that does not go on holds a thread no longer than a head may take.
+#[test]
+fn what_is_no_handshake_is_dropped() {
+    let (served, _) = served();
+    for bytes in [&b""[..], b"GET /mcp HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01"] {
+        let mut socket = served.socket();
+        let mut said = Vec::new();
+        socket.send(bytes).stream.read_to_end(&mut said).unwrap();
+        assert!(!said.starts_with(b"HTTP"), "{bytes:?}: {said:?}");
+    }
+}
