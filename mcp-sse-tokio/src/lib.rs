@@ -1,15 +1,17 @@
-//! An async MCP client over Server-Sent Events: tokio, hyper (HTTP/1.1 and HTTP/2), rustls, and the decisions
+//! An async MCP client and server over Server-Sent Events: tokio, hyper (HTTP/1.1 and HTTP/2), rustls, and the decisions
 //! of [`mcp_sse_core`].
 //!
 //! | You have | Use |
 //! |---|---|
 //! | a URL, and calls to make | [`Client`] |
+//! | calls to answer | `Server` (feature `server`) |
 //! | an HTTP stack of your own, and its responses | [`body::ExchangeStream`] |
 //! | an event stream's bytes | [`events::EventStream`], or `codec::SseCodec` (feature `codec`) |
 //!
 //! # Features
 //!
 //! - `gzip` (default): inflates gzip and deflate bodies, and offers to.
+//! - `server` (default): a server, and a service to mount elsewhere.
 //! - `codec`: the decoder as a `tokio_util` codec.
 //! - `tracing`: a span per call and attempt, an event per outcome; sizes and positions only.
 #![forbid(unsafe_code)]

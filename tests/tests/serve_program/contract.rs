@@ -8,6 +8,8 @@ use crate::program::{CALLS, Called, Serve, run};
 
 const REVISIONS: [&str; 6] = ["auto", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 const SESSIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
+/// Deadlines that a call runs into, in milliseconds: a longer one is tried if the machine was too busy for it to begin.
+const DEADLINES: [&str; 3] = ["1000", "4000", "16000"];
 /// Steps that take no time a person would notice.
 const QUICK: &str = r#"{"steps":3,"pause_ms":20}"#;
 
@@ -103,12 +105,12 @@ pub(crate) fn a_response_that_is_cut_or_reset_is_lost_and_a_short_one_is_not(pro
 
 /// The same call is lost where they cannot.
 pub(crate) fn where_streams_can_be_resumed_a_cut_loses_nothing(program: &str) {
-    let arguments = json!({"steps": 8, "pause_ms": 1});
+    let arguments = json!({"steps": 6, "pause_ms": 1});
     for how in ["cut:800", "reset:800"] {
         let server = Serve::start(program, &["--break", how]);
         for revision in SESSIONS {
             let slow = server.tool(CALLS[1], &["--protocol", revision], "slow", &arguments);
-            assert_eq!((slow.text(), slow.progress()), ("slow done", (1..=8).collect()), "{how} {revision}");
+            assert_eq!((slow.text(), slow.progress()), ("slow done", (1..=6).collect()), "{how} {revision}");
         }
         let lost = server.tool(CALLS[1], &["--max-reissues", "0"], "slow", &arguments);
         assert_eq!((lost.status, &lost.last()["kind"]), (Some(3), &json!("lost")), "{how}: {lost:?}");
@@ -129,9 +131,13 @@ pub(crate) fn s4_a_call_that_nobody_waits_for_stops(program: &str) {
     let endless = json!({"steps": 100_000, "pause_ms": 50});
     for call in CALLS {
         for revision in ["2025-11-25", "2026-07-28"] {
-            let options = ["--protocol", revision, "--deadline-ms", "1000"];
-            let given_up: Called = server.tool(call, &options, "slow", &endless);
-            assert_eq!(given_up.last()["kind"], "timeout", "{revision}: {given_up:?}");
+            let give_up = |deadline: &&str| {
+                let options = ["--protocol", revision, "--deadline-ms", *deadline];
+                let given_up: Called = server.tool(call, &options, "slow", &endless);
+                assert_eq!(given_up.last()["kind"], "timeout", "{revision}: {given_up:?}");
+                !given_up.progress().is_empty()
+            };
+            assert!(DEADLINES.iter().any(give_up), "{revision}: the call never began");
             let remark = server.remark();
             assert!(remark.starts_with("slow: stopped in step"), "{revision}: {remark}");
         }
