@@ -80,6 +80,8 @@ struct State {
     due: Option<Timestamp>,
     wakers: HashMap<ExchangeId, Waker>,
     senders: HashMap<ExchangeId, Arc<Sender>>,
+    /// Whose sender nobody will ask for again, once what was told just now is handed on.
+    headed: Option<ExchangeId>,
     calls: HashMap<CallId, watch::Sender<Option<CancelReason>>>,
     asks: HashMap<AskId, oneshot::Sender<Message>>,
 }
@@ -128,6 +130,9 @@ impl State {
                 ServerEvent::AskFailed { ask } => drop(self.asks.remove(&ask)),
                 event => errands.events.push(event),
             }
+        }
+        if let Some(id) = self.headed.take() {
+            self.senders.remove(&id);
         }
         errands
     }
@@ -279,6 +284,7 @@ impl Server {
             due: None,
             wakers: HashMap::new(),
             senders: HashMap::new(),
+            headed: None,
             calls: HashMap::new(),
             asks: HashMap::new(),
         };
