@@ -146,7 +146,9 @@ pub(super) fn of_message(body: Vec<u8>) -> Result<Body, Refusal> {
 /// of its own (MCP, "Requests").
 pub(super) fn one_message(message: Message) -> Result<Message, Refusal> {
     let is_request = message.kind() == MessageKind::Request;
-    let has_version = object_member(message.as_json(), "jsonrpc") == Some(r#""2.0""#);
+    // Nearly all begin so, and then nothing is looked for; the envelope's reader refuses a second one.
+    let has_version = message.as_json().starts_with(r#"{"jsonrpc":"2.0","#)
+        || object_member(message.as_json(), "jsonrpc") == Some(r#""2.0""#);
     let refusal = Refusal::new(400, INVALID_REQUEST, "Invalid request");
     match message.id() {
         Some(Id::Null) if is_request => Err(refusal),
@@ -256,19 +258,19 @@ fn mirrors(head: &RequestHead, message: &Message, params: &Params, tools: &ToolH
         }
     }
     match &params.name {
-        Some(tool) if method == "tools/call" => mirrors_arguments(head, tool, params.arguments.as_deref(), tools),
+        Some(tool) if method == "tools/call" => mirrors_arguments(head, tool, message, tools),
         _ => Ok(()),
     }
 }
 
-fn mirrors_arguments(
-    head: &RequestHead,
-    tool: &str,
-    arguments: Option<&str>,
-    tools: &ToolHeaders,
-) -> Result<(), Refusal> {
+fn mirrors_arguments(head: &RequestHead, tool: &str, message: &Message, tools: &ToolHeaders) -> Result<(), Refusal> {
+    let mut names = tools.names(tool).peekable();
+    if names.peek().is_none() {
+        return Ok(());
+    }
+    let arguments = message.params().and_then(|params| object_member(params, "arguments"));
     let expected = tools.values(tool, arguments);
-    for name in tools.names(tool) {
+    for name in names {
         let expected = expected.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value);
         match (head.param(&name), expected) {
             (HeaderValue::Absent, None) => {}

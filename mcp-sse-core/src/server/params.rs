@@ -21,8 +21,6 @@ pub(super) struct Params {
     pub(super) log_level: Option<Level>,
     /// What `Mcp-Name` mirrors.
     pub(super) name: Option<String>,
-    /// Raw JSON.
-    pub(super) arguments: Option<String>,
 }
 
 /// A member that must be a string.
@@ -47,7 +45,6 @@ impl Params {
             let key = string(raw_key).unwrap_or_default();
             match &*key {
                 META => read.take_meta(value),
-                "arguments" if read.arguments.is_none() => read.arguments = Some(value.to_owned()),
                 key if source == Some(key) && read.name.is_none() => read.name = string(value).map(Cow::into_owned),
                 _ => {}
             }
