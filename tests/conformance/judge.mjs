@@ -1,15 +1,16 @@
 // What one run of a scenario is worth, read from the suite's own files.
 //
-//   judge.mjs DIRECTORY SCENARIO RUNNER-STATUS LEAST [ALLOWED-SKIPS]
+//   judge.mjs client|server DIRECTORY SCENARIO RUNNER-STATUS LEAST [ALLOWED-SKIPS]
 //
 // The runner's verdict is not enough: a client that does nothing passes some scenarios, a scenario that does not exist at a
-// revision "passes" as skipped, and one scenario forgives a client that failed. So a run passes only if the runner and the
-// client both ended well, no check failed, warned or was skipped (but those that are named), and at least LEAST succeeded.
+// revision "passes" as skipped, one scenario forgives a client that failed, and a server may be warned. So a run passes only if
+// the runner and the client both ended well, no check failed, warned or was skipped (but those that are named), and at least
+// LEAST succeeded.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const [directory, scenario, runnerStatus, least, allowedSkips = ""] = process.argv.slice(2);
+const [side, directory, scenario, runnerStatus, least, allowedSkips = ""] = process.argv.slice(2);
 const holes = [];
 
 /** The one directory that the runner made for this run. */
@@ -39,7 +40,8 @@ if (runnerStatus !== "0") {
   holes.push(runnerStatus === "124" || runnerStatus === "137" ? "the runner hung" : `the runner ended with ${runnerStatus}`);
 }
 // Only a client that has seen every answer it waits for prints this line.
-if (!read(results, "stdout.txt").split("\n").includes(`${scenario}: every answer was as it must be`)) {
+const vouches = () => read(results, "stdout.txt").split("\n").includes(`${scenario}: every answer was as it must be`);
+if (side === "client" && !vouches()) {
   holes.push(`the client did not vouch for its answers: ${read(results, "stderr.txt").trim() || "it says nothing"}`);
 }
 const allowed = new Set(allowedSkips.split(",").filter(Boolean));

@@ -216,7 +216,7 @@ fn version(
         HeaderValue::Absent if message.method() == Some("initialize") => {
             let asked = message.params().and_then(|params| object_member(params, "protocolVersion"));
             let asked = asked.and_then(crate::jsonrpc::string).unwrap_or_default();
-            return Err(Refusal::unsupported_version(&config.versions, &asked));
+            return Err(unsupported_version(&asked, config));
         }
         HeaderValue::Absent => return Err(Refusal::mismatch("The header MCP-Protocol-Version is missing")),
         HeaderValue::Unusable => return Err(Refusal::mismatch("The header MCP-Protocol-Version cannot be read")),
@@ -237,8 +237,15 @@ fn version(
     }
     match stated.parse::<ProtocolVersion>() {
         Ok(version) if version.era() == Era::Modern && config.versions.contains(&version) => Ok(version),
-        _ => Err(Refusal::unsupported_version(&config.versions, stated)),
+        _ => Err(unsupported_version(stated, config)),
     }
+}
+
+/// Names the revisions that the client may repeat its request under, the same that `server/discover` tells. The earlier ones
+/// want a handshake, and are found out by trying it ("Backward Compatibility").
+fn unsupported_version(requested: &str, config: &ServerConfig) -> Refusal {
+    let supported: Vec<_> = config.modern_versions().collect();
+    Refusal::unsupported_version(&supported, requested)
 }
 
 /// Whether the headers say what the body says.

@@ -303,7 +303,8 @@ impl Server {
         let is_alone = stream.open_calls.len() == 1 && stream.purpose == Purpose::Response;
         let sent = match (stream.form, stream.exchange) {
             (Form::Undecided, None) => Sent::Dropped,
-            (Form::Undecided, Some(exchange)) if is_alone && !self.config.always_streams => {
+            // A stream could not bear the error's status.
+            (Form::Undecided, Some(exchange)) if is_alone && (!self.config.always_streams || status != 200) => {
                 if text.len() > limit {
                     return Err(SendError::TooLarge { bytes: text.len(), limit: super::QueueLimit::AnswerBytes });
                 }

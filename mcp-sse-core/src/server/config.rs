@@ -40,7 +40,8 @@ pub struct ServerConfig {
     /// common proxies give up after 30 to 60.
     pub keep_alive: Option<Duration>,
     /// Whether every answer comes on an event stream, also one that nothing comes before. Under the revisions with
-    /// resumption such an answer can be asked for again when the connection is lost. Default: no, one JSON body is cheaper.
+    /// resumption such an answer can be asked for again when the connection is lost. Since 2026-07-28 an error that has a
+    /// status of its own (an unknown method, say) is a JSON body nevertheless. Default: no, one JSON body is cheaper.
     pub always_streams: bool,
     /// What is done about a message that has no room on its stream (S5). Default: it is refused to its sender.
     pub when_full: WhenFull,
@@ -190,6 +191,11 @@ impl ServerConfig {
     pub fn with_limits(mut self, limits: ServerLimits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The revisions under which a request can be made as it is, without a handshake.
+    pub(super) fn modern_versions(&self) -> impl Iterator<Item = ProtocolVersion> {
+        self.versions.iter().copied().filter(|version| version.era() == Era::Modern)
     }
 
     pub(super) fn speaks(&self, era: Era) -> bool {

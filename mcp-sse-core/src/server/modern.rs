@@ -13,7 +13,7 @@ use super::params::Params;
 use super::refusal::{INVALID_REQUEST, Refusal};
 use super::stream::{Purpose, Stream};
 use super::{ExchangeId, Server, Then, admission, json_head, text};
-use crate::http::{Era, ProtocolVersion, RequestHead};
+use crate::http::{ProtocolVersion, RequestHead};
 use crate::jsonrpc::{Id, Message, MessageKind};
 use crate::time::Timestamp;
 
@@ -54,9 +54,6 @@ impl Server {
                 let stream = self.add_stream(Stream::new(Purpose::Response, id, None), now);
                 let begun = Begun { exchange: id, stream, session: None, version };
                 let request = self.begin_call(begun, message, params, now);
-                if self.config.always_streams {
-                    self.decide_events(stream, now);
-                }
                 self.tell(request);
                 Ok(())
             }
@@ -65,7 +62,7 @@ impl Server {
 
     fn discovery(&self) -> String {
         let mut versions = String::new();
-        for version in self.config.versions.iter().filter(|version| version.era() == Era::Modern) {
+        for version in self.config.modern_versions() {
             if !versions.is_empty() {
                 versions.push(',');
             }

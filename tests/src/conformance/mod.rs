@@ -1,4 +1,4 @@
-//! The client program of the official MCP conformance suite, over either adapter.
+//! The client program of the official MCP conformance suite, over either adapter; `server` has the server program.
 //!
 //! Rules: the suite says by the environment and the last argument what to do, and looks only at what its mock server saw;
 //! that the answers arrived, and are right, is asserted here, and vouched for on standard output. The program ends by
@@ -8,6 +8,7 @@ pub mod elicitation;
 pub mod peer;
 pub mod rounds;
 mod scenarios;
+pub mod server;
 
 use std::env;
 use std::process::{self, ExitCode};

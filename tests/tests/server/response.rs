@@ -161,10 +161,36 @@ fn s3_keep_alives_come_on_a_timer_and_messages_put_them_off() {
 fn s3_streams_can_be_asked_for() {
     let mut driver = ServerDriver::new(config().with_always_streams(true));
     let id = driver.give(&call(json!({"name": "x"})));
-    assert!(driver.pull(id).is_stream());
-    let call = driver.request().call;
-    driver.answer(call);
-    assert_eq!((driver.pull(id).messages().len(), driver.pull(id).end), (1, End::Whole));
+    let known = driver.request().call;
+    driver.answer(known);
+    let reply = driver.pull(id);
+    assert!(reply.is_stream());
+    assert_eq!((reply.messages().len(), reply.end), (1, End::Whole));
+}
+
+/// S2, S3: an error that has a status of its own is answered with it, also where streams were asked for, since a stream has
+/// begun with 200. Once one has begun, the error comes on it.
+#[test]
+fn s3_an_error_with_a_status_of_its_own_needs_no_stream() {
+    let mut driver = ServerDriver::new(config().with_always_streams(true));
+    for (answer, status) in [
+        (ServerAnswer::method_not_found(), 404),
+        (ServerAnswer::missing_capability(r#"{"sampling":{}}"#), 400),
+        (ServerAnswer::invalid_params("no"), 200),
+    ] {
+        let id = driver.give(&with_token());
+        let known = driver.request().call;
+        let now = driver.time();
+        driver.server.respond(known, answer.clone(), now).expect("it is answered");
+        let reply = driver.pull(id);
+        assert_eq!((reply.status(), reply.is_stream(), reply.end), (status, status == 200, End::Whole));
+        let begun = driver.give(&with_token());
+        let known = driver.request().call;
+        driver.server.progress(known, 1.0, None, None, now).expect("it is told");
+        driver.server.respond(known, answer, now).expect("it is answered");
+        let reply = driver.pull(begun);
+        assert!(reply.is_stream() && reply.messages()[1]["error"].is_object(), "the status is spent");
+    }
 }
 
 /// Logs go to who asked for them in the request, from the level that was asked for (2026-07-28, "Logging").
