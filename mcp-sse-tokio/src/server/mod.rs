@@ -22,12 +22,12 @@ pub use handler::Handler;
 use handler::{Answering, AnyHandler};
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::params_to_json;
-use mcp_sse_core::client::tool_headers::DroppedTool;
 use mcp_sse_core::jsonrpc::Message;
 use mcp_sse_core::server::{
     self as core_server, AskId, CallId, CancelReason, Change, Delivery, ExchangeId, IncomingRequest, SendError, Sent,
     ServerAnswer, ServerConfig, ServerEvent, SessionKey,
 };
+use mcp_sse_core::tools::DroppedTool;
 use serde::Serialize;
 pub use serve::ServeConfig;
 pub use service::{ResponseBody, Service};
