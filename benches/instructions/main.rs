@@ -22,7 +22,7 @@ use mcp_sse_benches::engines;
 const USAGE: &str = "instructions [write | check | print | run LETTER CHUNK_BYTES]";
 
 /// How much a count may grow, in percent.
-const ALLOWED: f64 = 3.0;
+const ALLOWED: u64 = 3;
 
 /// Chunk sizes, in bytes; the last is all at once.
 const CHUNKS: [usize; 5] = [1, 7, 64, 1460, usize::MAX];
@@ -134,7 +134,7 @@ fn compare(base: &[Count], counts: &[Count]) -> bool {
             continue;
         };
         let change = 100.0 * (count.instructions as f64 / before.instructions as f64 - 1.0);
-        let is_grown = change > ALLOWED;
+        let is_grown = count.instructions * 100 > before.instructions * (100 + ALLOWED);
         let verdict = if is_grown { "\tTOO MUCH" } else { "" };
         println!("{}\t{}\t{change:+.2} %{verdict}", count.case, count.instructions);
         is_good &= !is_grown;

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --manifest-path benches/Cargo.toml --bin load -- [--sessions N] [--seconds S] [--rmcp PROGRAM]`
 //! prints: memory per idle session, the time of a broadcast to all of them with none lost, what one reader that never
-//! reads costs, and requests a second beside a bare hyper service that answers the same bytes (and beside the server at
+//! reads costs, and requests a second beside a bare hyper service that answers the same bytes under the same settings (and beside the server at
 //! PROGRAM, which is run with the argument `stateless` and prints its URL). Each number is of the run that printed it; the
 //! rates are medians of short turns that the servers take one after another, so that their ratio stands on a noisy machine.
 //!

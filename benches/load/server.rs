@@ -3,13 +3,15 @@
 use std::convert::Infallible;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use mcp_sse_tokio::{Call, Server, ServerAnswer, ServerConfig};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -55,7 +57,7 @@ fn ours() -> Result<Server, Failure> {
     }))
 }
 
-/// hyper alone: reads the request to its end, answers the same bytes.
+/// hyper alone, with the settings that ours has: reads the request to its end, answers the same bytes.
 async fn bare(listener: TcpListener) -> Result<(), Failure> {
     loop {
         let (socket, _) = listener.accept().await?;
@@ -67,7 +69,9 @@ async fn bare(listener: TcpListener) -> Result<(), Failure> {
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 Ok::<_, Infallible>(response)
             });
-            hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await.ok();
+            let mut builder = auto::Builder::new(TokioExecutor::new());
+            builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
+            builder.serve_connection(TokioIo::new(socket), service).await.ok();
         });
     }
 }

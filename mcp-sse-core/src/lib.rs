@@ -121,6 +121,7 @@ mod limits;
 pub mod server;
 pub mod sse;
 mod time;
+pub mod tools;
 
 pub use limits::Limits;
 pub use time::Timestamp;

@@ -171,6 +171,7 @@ impl Connection {
         let least = if self.is_new { FIRST_BYTES } else { LOOK_AROUND };
         let mut head_until = None;
         let mut seen = 0;
+        let mut has_looked = false;
         loop {
             // Empty lines before a request mean nothing (RFC 9112 section 2.2).
             let blank = self.unread.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
@@ -192,7 +193,8 @@ impl Connection {
                 let is_idle = now.saturating_duration_since(begun) >= least;
                 let is_late = now.saturating_duration_since(begun) >= self.serving.config.idle_timeout;
                 // Closed without a word, as its client must expect of a connection that it does not use.
-                if is_late || self.serving.is_closing() || is_idle && self.serving.threads.is_pressed() {
+                let is_pressed = is_idle && self.serving.threads.is_pressed();
+                if has_looked && (is_late || is_pressed || self.serving.is_closing()) {
                     return Err(Gone);
                 }
             } else {
@@ -204,8 +206,13 @@ impl Connection {
             if self.serving.is_over() {
                 return Err(Gone);
             }
-            let look = if self.unread.is_empty() { LAST_LOOK } else { LOOK_AROUND };
-            if !self.fill(stream, Wait::AtMost(Some(look)))? && !self.unread.is_empty() {
+            let wait = match self.unread.is_empty() {
+                true if self.serving.is_closing() => Wait::No,
+                true => Wait::AtMost(Some(LAST_LOOK)),
+                false => Wait::AtMost(Some(LOOK_AROUND)),
+            };
+            has_looked = !self.fill(stream, wait)?;
+            if has_looked && !self.unread.is_empty() {
                 self.hold()?;
             }
         }
@@ -239,7 +246,9 @@ impl Connection {
         }
         let mut responding = Responding { keeps_alive, is_http11, wants_head_only, out: Vec::new() };
         let mut look = FIRST_LOOK;
+        let mut look_at = self.now().saturating_add(look);
         loop {
+            responding.keeps_alive &= !self.serving.is_closing();
             let mut bytes = Vec::new();
             let Next { output, errands } = exchange.poll(std::mem::take(&mut is_read), &mut bytes);
             let waits = match &output {
@@ -270,13 +279,16 @@ impl Connection {
                 Output::Wait => {
                     exchange.run(errands);
                     self.write(stream, &std::mem::take(&mut responding.out))?;
-                    exchange.wait(look);
-                    look = self.look(stream, look)?;
+                    exchange.wait(look_at.saturating_duration_since(self.now()));
+                    if self.now() >= look_at {
+                        self.look(stream)?;
+                        look = (look * 2).min(LAST_LOOK);
+                        look_at = self.now().saturating_add(look);
+                    }
                 }
                 Output::Bytes => {
                     exchange.run(errands);
                     self.write_chunk(stream, &bytes, &mut responding)?;
-                    look = FIRST_LOOK;
                 }
                 Output::End => {
                     exchange.run(errands);
@@ -295,43 +307,45 @@ impl Connection {
 
     fn read_body(&mut self, stream: &mut Stream, exchange: &Exchange, body: &mut Framing) -> Result<Read, Gone> {
         loop {
-            let mut rest = &self.unread[..];
-            let taken = match body.read(&mut rest) {
-                Ok(Chunk::Data(bytes)) => {
-                    if !exchange.take_body(rest.get(..bytes).unwrap_or_default()) {
-                        return Ok(Read::Unwanted);
+            // All that is there at once, however small its chunks are.
+            let (mut rest, mut data) = (&self.unread[..], Vec::new());
+            let read = loop {
+                match body.read(&mut rest) {
+                    Ok(Chunk::Data(bytes)) => {
+                        let (used, behind) = rest.split_at_checked(bytes).unwrap_or((rest, &[]));
+                        data.extend_from_slice(used);
+                        body.take(used.len());
+                        rest = behind;
                     }
-                    body.take(bytes);
-                    self.unread.len() - rest.len() + bytes
+                    Ok(Chunk::End) => break Some(Read::Whole),
+                    Ok(_) => break None,
+                    Err(_) => break Some(Read::Malformed),
                 }
-                Ok(Chunk::End) => {
-                    let taken = self.unread.len() - rest.len();
-                    self.unread.drain(..taken);
-                    return Ok(Read::Whole);
-                }
-                Ok(_) => {
-                    self.unread.clear();
-                    // How long a body may take, the core says.
-                    while !self.fill(stream, Wait::AtMost(Some(LOOK_AROUND)))? {
-                        if !exchange.wants_body() {
-                            return Ok(Read::Unwanted);
-                        }
-                        self.hold()?;
-                    }
-                    0
-                }
-                Err(_) => return Ok(Read::Malformed),
             };
+            let taken = self.unread.len() - rest.len();
             self.unread.drain(..taken);
+            if !data.is_empty() && !exchange.take_body(&data) {
+                return Ok(Read::Unwanted);
+            }
+            if let Some(read) = read {
+                return Ok(read);
+            }
+            while !self.fill(stream, Wait::AtMost(Some(LOOK_AROUND)))? {
+                // How long a body may take, the core says.
+                if !exchange.wants_body() {
+                    return Ok(Read::Unwanted);
+                }
+                self.hold()?;
+            }
         }
     }
 
-    /// Whether the peer is still there (S4); when to look again. What it sends meanwhile is its next request, and waits.
-    fn look(&mut self, stream: &mut Stream, look: Duration) -> Result<Duration, Gone> {
+    /// Whether the peer is still there (S4). What it sends meanwhile is its next request, and waits.
+    fn look(&mut self, stream: &mut Stream) -> Result<(), Gone> {
         if self.unread.len() < self.serving.config.max_head_bytes {
             self.fill(stream, Wait::No)?;
         }
-        Ok((look * 2).min(LAST_LOOK))
+        Ok(())
     }
 
     fn write_whole(&mut self, stream: &mut Stream, head: ReplyHead, responding: &mut Responding) -> Result<(), Gone> {
@@ -387,10 +401,11 @@ impl Connection {
                 return Ok(());
             }
             let now = self.now();
+            if self.serving.is_over() || now.saturating_duration_since(taken_at) >= timeout {
+                return Err(Gone);
+            }
             if output.written > 0 {
                 taken_at = now;
-            } else if now.saturating_duration_since(taken_at) >= timeout || self.serving.is_over() {
-                return Err(Gone);
             } else {
                 self.hold()?;
             }

@@ -29,12 +29,12 @@ pub use config::ServeConfig;
 pub use handler::Handler;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::params_to_json;
-use mcp_sse_core::client::tool_headers::DroppedTool;
 use mcp_sse_core::jsonrpc::Message;
 use mcp_sse_core::server::{
     self as core_server, AskId, CallId, Change, Delivery, ExchangeId, IncomingRequest, SendError, Sent, ServerAnswer,
     ServerConfig, ServerEvent, SessionKey,
 };
+use mcp_sse_core::tools::DroppedTool;
 use pool::{Kind, Place, Places, Pool};
 use serde::Serialize;
 use serve::Listeners;

@@ -179,10 +179,12 @@ impl Places {
         let is_full =
             |taken: &Taken| taken.all >= self.most || kind == Kind::Lasting && taken.lasting >= self.most_lasting;
         let mut taken = self.taken();
-        taken.waiting += 1;
-        let waited = self.freed.wait_timeout_while(taken, at_most, |taken| is_full(taken));
-        let mut taken = waited.unwrap_or_else(PoisonError::into_inner).0;
-        taken.waiting -= 1;
+        if at_most > Duration::ZERO {
+            taken.waiting += 1;
+            let waited = self.freed.wait_timeout_while(taken, at_most, |taken| is_full(taken));
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+            taken.waiting -= 1;
+        }
         if is_full(&taken) {
             return None;
         }
@@ -191,9 +193,10 @@ impl Places {
         Some(Place { places: Arc::clone(self), kind })
     }
 
-    /// Whether somebody waits for a place.
+    /// Whether somebody waits who could use any place.
     pub(super) fn is_pressed(&self) -> bool {
-        self.taken().waiting > 0
+        let taken = self.taken();
+        taken.waiting > 0 && taken.all >= self.most
     }
 }
 
@@ -217,5 +220,74 @@ impl Drop for Place {
         drop(taken);
         // Not each can use it.
         self.places.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const BOUND: Duration = Duration::from_secs(10);
+
+    fn run(pool: &Arc<Pool>, job: impl FnOnce() + Send + 'static) -> bool {
+        pool.run(Box::new(job)).is_ok()
+    }
+
+    #[test]
+    fn a_pool_has_no_more_threads_than_it_may_and_uses_them_again() {
+        let pool = Pool::new("test", 2);
+        for _ in 0..3 {
+            let (release, held) = mpsc::channel::<()>();
+            let held = Arc::new(Mutex::new(held));
+            for _ in 0..2 {
+                let held = Arc::clone(&held);
+                assert!(run(&pool, move || _ = held.lock().expect("nobody panics").recv()));
+            }
+            assert!(!run(&pool, || ()), "both have a job");
+            drop(release);
+            let clock = Clock::new();
+            pool.wait_until_idle(clock.now().saturating_add(BOUND), clock);
+            let state = pool.state();
+            assert_eq!((state.threads, state.idle), (2, 2));
+        }
+    }
+
+    #[test]
+    fn a_job_that_panics_ends_alone() {
+        let pool = Pool::new("test", 1);
+        assert!(run(&pool, || panic!("as it should")));
+        let (done, is_done) = mpsc::channel();
+        pool.run_when_free(Box::new(move || done.send(()).expect("it is waited for")), || false);
+        assert_eq!(is_done.recv_timeout(BOUND), Ok(()));
+    }
+
+    #[test]
+    fn a_job_that_finds_no_thread_is_dropped_at_the_end() {
+        let pool = Pool::new("test", 1);
+        let (release, held) = mpsc::channel::<()>();
+        assert!(run(&pool, move || _ = held.recv()));
+        pool.run_when_free(Box::new(|| ()), || true);
+        assert!(!pool.is_pressed());
+        drop(release);
+    }
+
+    #[test]
+    fn s11_what_lasts_leaves_places_for_what_is_brief() {
+        let places = Places::new(3, 1);
+        let take = |kind| places.take(kind, Duration::ZERO);
+        let lasting = take(Kind::Lasting);
+        assert!(lasting.is_some() && take(Kind::Lasting).is_none());
+        let mut brief = take(Kind::Brief).expect("room");
+        assert!(!brief.lasts(), "one may last");
+        drop(lasting);
+        assert!(brief.lasts() && take(Kind::Lasting).is_none());
+        let others = (take(Kind::Brief), take(Kind::Brief));
+        assert!(others.0.is_some() && others.1.is_some() && take(Kind::Brief).is_none());
+        drop((others, brief));
+        assert!(take(Kind::Lasting).is_some());
+        let taken = places.taken();
+        assert_eq!((taken.all, taken.lasting, taken.waiting), (0, 0, 0));
     }
 }

@@ -24,7 +24,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connecting to a listener of our own may take so long.
 const NUDGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the last bytes of responses may take to be written once the server has ended.
-pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Those that are listened on, and the threads of each. One that has no address any more may still have connections.
 #[derive(Default)]
@@ -52,9 +52,10 @@ impl Serving {
         self.inner.closing.get().is_some()
     }
 
-    /// Whether shutting down has taken as long as it may.
+    /// Whether shutting down has taken as long as it may, writing what was left included.
     pub(super) fn is_over(&self) -> bool {
-        self.inner.closing.get().is_some_and(|until| self.inner.clock.now() >= *until)
+        let until = self.inner.closing.get().map(|until| until.saturating_add(FLUSH_TIMEOUT));
+        until.is_some_and(|until| self.inner.clock.now() >= until)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::http::{Era, ProtocolVersion};
 use crate::time::Timestamp;
 
 /// How many pages of a list are read at most because of a mismatch (F4). The headers of more tools than come on so many
-/// would not be kept ([`ToolHeaders::MAX_TOOLS`](super::tool_headers::ToolHeaders::MAX_TOOLS), 50 a page).
+/// would not be kept ([`ToolHeaders::MAX_TOOLS`](crate::tools::ToolHeaders::MAX_TOOLS), 50 a page).
 const MAX_TOOL_PAGES: u32 = 80;
 
 impl Client {

@@ -11,9 +11,9 @@ use core::fmt;
 use super::config::ClientConfig;
 use super::endpoint::Endpoint;
 use super::origin::Route;
-use super::tool_headers::ToolHeaders;
 use crate::http::{self, Era, ProtocolVersion, accept_encoding, encode_value, name_source};
 use crate::jsonrpc::{self, Id, ReadError};
+use crate::tools::ToolHeaders;
 
 /// A request to write. `Host`, `Content-Length` and `Connection` are the adapter's affair.
 #[derive(Clone)]

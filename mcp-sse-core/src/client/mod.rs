@@ -26,8 +26,6 @@ mod reply;
 mod running;
 mod shared;
 pub mod subscription;
-pub mod tool_headers;
-mod tool_schema;
 pub mod versions;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -11,9 +11,9 @@ use super::call::Kind;
 use super::config::{ClientConfig, Protocol};
 use super::endpoint::Endpoint;
 use super::outcome::CallId;
-use super::tool_headers::ToolHeaders;
 use crate::http::{Era, ProtocolVersion, ResponseHead};
 use crate::time::Timestamp;
+use crate::tools::ToolHeaders;
 
 /// What the server is known to speak.
 pub(super) enum Standing {

@@ -7,10 +7,10 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::time::Duration;
 
-use super::tool_headers::DroppedTool;
 use super::{ExchangeId, HttpRequest};
 use crate::exchange::{Answer, AnswerInfo, Cause, Damage, Exposure, Failure};
 use crate::jsonrpc::{Id, Message};
+use crate::tools::DroppedTool;
 
 /// Names a call of a [`Client`](super::Client).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

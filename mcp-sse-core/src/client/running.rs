@@ -15,7 +15,6 @@ use super::origin::{Readiness, Standing};
 use super::outcome::{CallEvent, CallId, Done, Outcome, Step};
 use super::policy::CallOptions;
 use super::subscription::{self, Honoured, Part};
-use super::tool_headers::ToolHeaders;
 use super::{Client, ExchangeId, Running, versions};
 use crate::exchange::{
     Answer, AnswerInfo, Carries, Exchange, ExchangeConfig, ExchangeEvent, FailureKind, Request, TimeLimit, Verdict,
@@ -24,6 +23,7 @@ use crate::exchange::{
 use crate::http::Era;
 use crate::jsonrpc::Message;
 use crate::time::Timestamp;
+use crate::tools::ToolHeaders;
 
 impl Client {
     /// A step of a call; whoever drives it is woken, unless it is the one that asks.

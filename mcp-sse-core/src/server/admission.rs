@@ -10,11 +10,11 @@ use alloc::vec::Vec;
 use super::config::ServerConfig;
 use super::params::{Params, Stated};
 use super::refusal::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Refusal};
-use crate::client::tool_headers::ToolHeaders;
 use crate::http::{
     ContentCoding, Era, HeaderValue, MediaType, ProtocolVersion, RequestHead, decode_value, name_source,
 };
 use crate::jsonrpc::{Id, Message, MessageKind, ReadError, Shape, object_member, shape};
+use crate::tools::ToolHeaders;
 
 /// What a head asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

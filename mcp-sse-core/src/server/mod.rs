@@ -51,10 +51,10 @@ use timers::{Timer, Timers};
 
 use self::admission::{Asked, Body};
 use self::params::Params;
-use crate::client::tool_headers::{DroppedTool, ToolHeaders};
 use crate::http::{Era, RequestHead};
 use crate::jsonrpc::MessageKind;
 use crate::time::Timestamp;
+use crate::tools::{DroppedTool, ToolHeaders};
 
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident, $word:literal;)*) => {

@@ -22,12 +22,12 @@ pub use handler::Handler;
 use handler::{Answering, AnyHandler};
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::params_to_json;
-use mcp_sse_core::client::tool_headers::DroppedTool;
 use mcp_sse_core::jsonrpc::Message;
 use mcp_sse_core::server::{
     self as core_server, AskId, CallId, CancelReason, Change, Delivery, ExchangeId, IncomingRequest, SendError, Sent,
     ServerAnswer, ServerConfig, ServerEvent, SessionKey,
 };
+use mcp_sse_core::tools::DroppedTool;
 use serde::Serialize;
 pub use serve::ServeConfig;
 pub use service::{ResponseBody, Service};
@@ -80,6 +80,8 @@ struct State {
     due: Option<Timestamp>,
     wakers: HashMap<ExchangeId, Waker>,
     senders: HashMap<ExchangeId, Arc<Sender>>,
+    /// Whose sender nobody will ask for again, once what was told just now is handed on.
+    headed: Option<ExchangeId>,
     calls: HashMap<CallId, watch::Sender<Option<CancelReason>>>,
     asks: HashMap<AskId, oneshot::Sender<Message>>,
 }
@@ -128,6 +130,9 @@ impl State {
                 ServerEvent::AskFailed { ask } => drop(self.asks.remove(&ask)),
                 event => errands.events.push(event),
             }
+        }
+        if let Some(id) = self.headed.take() {
+            self.senders.remove(&id);
         }
         errands
     }
@@ -279,6 +284,7 @@ impl Server {
             due: None,
             wakers: HashMap::new(),
             senders: HashMap::new(),
+            headed: None,
             calls: HashMap::new(),
             asks: HashMap::new(),
         };

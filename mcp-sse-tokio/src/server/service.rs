@@ -88,16 +88,16 @@ impl fmt::Debug for Service {
 async fn respond<B: Body>(inner: &Arc<Inner>, request: Request<B>) -> Response<ResponseBody> {
     inner.start();
     let (parts, body) = request.into_parts();
-    let mut exchange = Exchange::begin(inner, parts);
+    let (mut exchange, mut wants_body) = Exchange::begin(inner, parts);
     let mut body = pin!(body);
-    while exchange.wants_body() {
-        match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-            Some(Ok(frame)) => {
-                if let Ok(mut data) = frame.into_data() {
-                    exchange.take_body(&mut data);
-                }
-            }
-            None => exchange.end_body(),
+    while wants_body {
+        wants_body = match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(mut data) => exchange.take_body(&mut data, body.is_end_stream()),
+                // Trailers say nothing here.
+                Err(_) => true,
+            },
+            None => exchange.take_body(&mut Bytes::new(), true),
             // It broke: nobody will read what is written.
             Some(Err(_)) => return ResponseBody::broken(),
         }
@@ -139,7 +139,8 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn begin(inner: &Arc<Inner>, parts: Parts) -> Self {
+    /// Begins an exchange; tells whether the request's body is wanted.
+    fn begin(inner: &Arc<Inner>, parts: Parts) -> (Self, bool) {
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let mut head = RequestHead::new(parts.method.as_str(), target);
         if let Some(authority) = parts.uri.authority().filter(|_| !parts.headers.contains_key(header::HOST)) {
@@ -150,20 +151,17 @@ impl Exchange {
         }
         let peer = parts.extensions.get::<SocketAddr>().copied();
         let sender = Arc::new(Sender { peer, headers: parts.headers });
-        let id = inner.with_state(|state, now| {
+        let (id, wants_body) = inner.with_state(|state, now| {
             add_entropy(&mut state.core);
             let id = state.core.on_request(head, now);
             state.senders.insert(id, sender);
-            id
+            (id, state.core.wants_body(id))
         });
-        Self { inner: Arc::clone(inner), id, is_over: false }
+        (Self { inner: Arc::clone(inner), id, is_over: false }, wants_body)
     }
 
-    fn wants_body(&self) -> bool {
-        self.inner.state().core.wants_body(self.id)
-    }
-
-    fn take_body(&self, data: &mut impl Buf) {
+    /// Gives in a piece of the body, and whether it is the last; tells whether more is wanted.
+    fn take_body(&self, data: &mut impl Buf, is_last: bool) -> bool {
         self.inner.with(|core, now| {
             while data.has_remaining() {
                 let chunk = data.chunk();
@@ -171,22 +169,23 @@ impl Exchange {
                 core.on_body(self.id, chunk, now);
                 data.advance(taken);
             }
-        });
-    }
-
-    fn end_body(&self) {
-        self.inner.with(|core, now| {
-            add_entropy(core);
-            core.on_body_end(self.id, now);
-        });
+            if is_last {
+                add_entropy(core);
+                core.on_body_end(self.id, now);
+            }
+            core.wants_body(self.id)
+        })
     }
 
     fn poll(&mut self, out: &mut Vec<u8>, cx: &Context<'_>) -> Output {
         let id = self.id;
         let output = self.inner.with_state(|state, now| {
             let output = state.core.poll_output(id, out, now);
-            if let Output::Wait = output {
-                state.wakers.insert(id, cx.waker().clone());
+            match output {
+                Output::Wait => drop(state.wakers.insert(id, cx.waker().clone())),
+                // Its handlers are told now who it was, or have been.
+                Output::Head(_) => state.headed = Some(id),
+                _ => {}
             }
             output
         });
@@ -198,11 +197,7 @@ impl Exchange {
     fn poll_head(&mut self, cx: &Context<'_>) -> Poll<Option<ReplyHead>> {
         match self.poll(&mut Vec::new(), cx) {
             Output::Wait => Poll::Pending,
-            Output::Head(head) => {
-                // Its handlers have been told who it was.
-                self.inner.state().senders.remove(&self.id);
-                Poll::Ready(Some(head))
-            }
+            Output::Head(head) => Poll::Ready(Some(head)),
             _ => Poll::Ready(None),
         }
     }
@@ -221,14 +216,14 @@ fn add_entropy(core: &mut core_server::Server) {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        let (id, is_over) = (self.id, self.is_over);
-        self.inner.with_state(|state, now| {
-            if !is_over {
+        let id = self.id;
+        if !self.is_over {
+            self.inner.with_state(|state, now| {
                 state.core.on_gone(id, now);
-            }
-            state.wakers.remove(&id);
-        });
-        self.inner.state().senders.remove(&id);
+                state.wakers.remove(&id);
+                state.headed = Some(id);
+            });
+        }
     }
 }
 

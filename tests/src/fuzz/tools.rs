@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_sse_core::client::tool_headers::{DroppedTool, ToolHeaders, ToolListReading};
 use mcp_sse_core::http::{MCP_PARAM_PREFIX, decode_value, is_field_value, is_token};
 use mcp_sse_core::jsonrpc::{object_member, read_array};
+use mcp_sse_core::tools::{DroppedTool, ToolHeaders, ToolListReading};
 use serde_json::Value;
 
 /// Runs one input.

@@ -1,7 +1,7 @@
 //! F4: which headers tools want, which tools must go, and what is mirrored of a call.
 
-use mcp_sse_core::client::tool_headers::{DropReason, DroppedTool, ToolHeaders};
 use mcp_sse_core::http::decode_value;
+use mcp_sse_core::tools::{DropReason, DroppedTool, ToolHeaders};
 use mcp_sse_tests::fuzz::tools::run;
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::tool_headers::DropReason;
+use super::headers::DropReason;
 use crate::http;
 use crate::jsonrpc::{self, Token, tokens};
 

@@ -2,7 +2,7 @@
 //!
 //! Lives here: reading a `tools/list` result, dropping the tools in it that a client must not show, and the headers of a
 //! call. Rules: Streamable HTTP, 2026-07-28, "Custom Headers from Tool Parameters"; where an annotation may stand is
-//! judged in `tool_schema`. Does not belong here: when a list is asked for, or a call sent again.
+//! judged in `schema`. Does not belong here: when a list is asked for, or a call sent again.
 //!
 //! Everything is told from the text in a bounded number of passes, without recursion and without building values.
 
@@ -13,14 +13,14 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::tool_schema::{self, Property};
+use super::schema::{self, Property};
 use crate::http::{MCP_PARAM_PREFIX, encode_value};
 use crate::jsonrpc::{self, Id, Token, tokens};
 
 /// The headers that the tools of an origin want, by tool.
 ///
 /// ```
-/// use mcp_sse_core::client::tool_headers::ToolHeaders;
+/// use mcp_sse_core::tools::ToolHeaders;
 ///
 /// let list = r#"{"tools":[{"name":"execute_sql","inputSchema":{"type":"object","properties":{
 ///     "region":{"type":"string","x-mcp-header":"Region"},"query":{"type":"string"}}}}]}"#;
@@ -244,9 +244,9 @@ fn read_schemas<'a>(mut schemas: impl Iterator<Item = &'a str>) -> Result<Option
     let Some(schema) = schemas.next() else {
         return Ok(None);
     };
-    let properties = tool_schema::read(schema)?;
+    let properties = schema::read(schema)?;
     for other in schemas {
-        if !(properties.is_empty() && tool_schema::read(other)?.is_empty()) {
+        if !(properties.is_empty() && schema::read(other)?.is_empty()) {
             return Err(DropReason::Ambiguous);
         }
     }
