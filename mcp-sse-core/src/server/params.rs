@@ -1,13 +1,13 @@
 //! What a server reads of a request's parameters: what the transport needs, in one pass.
 //!
-//! Rules: nothing is judged here. Of members that come twice the first counts, as everywhere.
+//! Rules: nothing is judged here; the message was read, so its grammar is known. Of members that come twice the first counts, as everywhere.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
 
 use super::text::{META, META_CAPABILITIES, META_LOG_LEVEL, META_VERSION};
 use crate::http::name_source;
-use crate::jsonrpc::{Id, Message, Shape, object_members, shape, string};
+use crate::jsonrpc::{Id, KnownMembers, Message, Shape, known_string, shape, string};
 
 #[derive(Debug, Default)]
 pub(super) struct Params {
@@ -36,16 +36,15 @@ impl Params {
         let Some(params) = message.params() else {
             return read;
         };
-        let Ok(members) = object_members(params) else {
-            read.is_malformed = true;
-            return read;
-        };
+        read.is_malformed = shape(params) != Shape::Object;
         let source = message.method().and_then(name_source);
-        for (raw_key, value) in members {
-            let key = string(raw_key).unwrap_or_default();
+        for (raw_key, value) in KnownMembers::of(params) {
+            let key = known_string(raw_key).unwrap_or_default();
             match &*key {
                 META => read.take_meta(value),
-                key if source == Some(key) && read.name.is_none() => read.name = string(value).map(Cow::into_owned),
+                key if source == Some(key) && read.name.is_none() => {
+                    read.name = known_string(value).map(Cow::into_owned)
+                }
                 _ => {}
             }
         }
@@ -53,11 +52,11 @@ impl Params {
     }
 
     fn take_meta(&mut self, meta: &str) {
-        for (raw_key, value) in object_members(meta).unwrap_or_default() {
-            match &*string(raw_key).unwrap_or_default() {
+        for (raw_key, value) in KnownMembers::of(meta) {
+            match &*known_string(raw_key).unwrap_or_default() {
                 META_VERSION if self.version.is_none() => {
                     self.version =
-                        Some(string(value).map_or(Stated::OtherType, |text| Stated::Text(text.into_owned())));
+                        Some(known_string(value).map_or(Stated::OtherType, |text| Stated::Text(text.into_owned())));
                 }
                 META_CAPABILITIES if self.capabilities.is_none() && shape(value) == Shape::Object => {
                     self.capabilities = Some(value.to_owned());

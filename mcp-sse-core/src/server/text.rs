@@ -5,7 +5,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::jsonrpc::{Id, object_members, string};
+use crate::jsonrpc::{Id, known_string, object_members};
 
 pub(super) const META: &str = "_meta";
 pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -57,7 +57,7 @@ pub(super) fn modern_result(result: &str, server_info: &str) -> Option<String> {
 /// The object with a member in `_meta`, and `first` in front if it has no `resultType`. One pass over the members.
 fn merged(object: &str, first: Option<&str>, key: &str, value: &str) -> Option<String> {
     let members = object_members(object).ok()?;
-    let named = |raw_key: &str, name: &str| string(raw_key).is_some_and(|key| key == name);
+    let named = |raw_key: &str, name: &str| known_string(raw_key).is_some_and(|key| key == name);
     let mut text = String::with_capacity(object.len() + key.len() + value.len() + 48);
     text.push('{');
     let separate = |text: &mut String| {
