@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use mcp_sse_core::http::RequestHead;
 use mcp_sse_core::server::{self as core_server, ExchangeId, Output, ReplyBody, ReplyHead};
@@ -143,7 +143,8 @@ impl Exchange {
     fn begin(inner: &Arc<Inner>, parts: Parts) -> (Self, bool) {
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let mut head = RequestHead::new(parts.method.as_str(), target);
-        if let Some(authority) = parts.uri.authority().filter(|_| !parts.headers.contains_key(header::HOST)) {
+        // A target in absolute form, and HTTP/2, name the host as well; where the two differ, neither is believed.
+        if let Some(authority) = parts.uri.authority() {
             head.header("Host", authority.as_str().as_bytes());
         }
         for (name, value) in &parts.headers {
