@@ -91,21 +91,34 @@ async fn respond<B: Body>(inner: &Arc<Inner>, request: Request<B>) -> Response<R
     let (mut exchange, mut wants_body) = Exchange::begin(inner, parts);
     let mut body = pin!(body);
     while wants_body {
-        wants_body = match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-            Some(Ok(frame)) => match frame.into_data() {
+        let came = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
+            Poll::Ready(frame) => Poll::Ready(Came::Frame(frame)),
+            // While it does not come, its time may run out.
+            Poll::Pending => exchange.poll_head(cx).map(Came::Head),
+        });
+        wants_body = match came.await {
+            Came::Frame(Some(Ok(frame))) => match frame.into_data() {
                 Ok(mut data) => exchange.take_body(&mut data, body.is_end_stream()),
                 // Trailers say nothing here.
                 Err(_) => true,
             },
-            None => exchange.take_body(&mut Bytes::new(), true),
+            Came::Frame(None) => exchange.take_body(&mut Bytes::new(), true),
             // It broke: nobody will read what is written.
-            Some(Err(_)) => return ResponseBody::broken(),
+            Came::Frame(Some(Err(_))) => return ResponseBody::broken(),
+            Came::Head(Some(head)) => return response(head, exchange),
+            Came::Head(None) => return ResponseBody::broken(),
         }
     }
     match poll_fn(|cx| exchange.poll_head(cx)).await {
         Some(head) => response(head, exchange),
         None => ResponseBody::broken(),
     }
+}
+
+/// What comes while a request's body is wanted: more of it, or a response to what there is.
+enum Came<F> {
+    Frame(F),
+    Head(Option<ReplyHead>),
 }
 
 fn response(head: ReplyHead, mut exchange: Exchange) -> Response<ResponseBody> {
