@@ -26,7 +26,7 @@ use super::Inner;
 use super::call::Sender;
 
 /// A server as a service: of hyper (`hyper::service::Service`), and of tower (`tower_service::Service`), as axum mounts it.
-/// It takes any body, and never fails.
+/// It takes any body, and never fails. The example `axum` mounts one beside other routes.
 #[derive(Clone)]
 pub struct Service {
     inner: Arc<Inner>,
