@@ -19,6 +19,7 @@ pub mod peer_h2;
 pub mod real_clients;
 pub mod real_servers;
 pub mod serve_program;
+pub mod served;
 pub mod server_driver;
 pub mod session_server;
 pub mod story;

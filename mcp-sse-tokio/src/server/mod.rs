@@ -175,12 +175,14 @@ impl Inner {
             waker.wake();
         }
         for event in errands.events {
-            match event {
+            // What it had to say, the panic hook has said. It must take with it neither a connection nor the time.
+            catch_unwind(AssertUnwindSafe(|| match event {
                 ServerEvent::Notification(notification) => self.handler.notification(*notification),
                 ServerEvent::SessionOpened { session } => self.handler.session_opened(session),
                 ServerEvent::SessionEnded { session } => self.handler.session_ended(session),
                 _ => {}
-            }
+            }))
+            .ok();
         }
         for Called { request, sender, cancelled } in errands.calls {
             let id = request.call;

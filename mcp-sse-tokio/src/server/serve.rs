@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ use super::{Server, Service};
 pub struct ServeConfig {
     /// Connections at once; more wait to be accepted. Default 20,000, as many exchanges as the core takes by default.
     pub max_connections: usize,
-    /// How long a request's head may take to arrive. Default 30 s: a drip of bytes must not hold a connection for ever.
+    /// How long a request's head may take to arrive, and over HTTP/2 the first one. Default 30 s: a drip of bytes must not hold
+    /// a connection for ever.
     pub head_timeout: Duration,
     /// How long TLS's handshake may take. Default 10 s, as for a client.
     pub handshake_timeout: Duration,
@@ -194,7 +196,8 @@ impl Server {
             .http2()
             .timer(TokioTimer::new())
             .max_header_list_size(u32::try_from(config.max_head_bytes).unwrap_or(u32::MAX));
-        let service = FromPeer { service: self.service(), peer };
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let service = FromPeer { service: self.service(), peer, has_asked: Arc::clone(&has_asked) };
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let (mut closing, mut ended) = (self.inner.is_closing.subscribe(), self.inner.has_ended.subscribe());
         let mut closing = pin!(closing.wait_for(|is_closing| *is_closing));
@@ -202,6 +205,8 @@ impl Server {
             ended.wait_for(|has_ended| *has_ended).await.ok();
             tokio::time::sleep(FLUSH_TIMEOUT).await;
         });
+        // What tells HTTP/1.1 from HTTP/2, and HTTP/2 without a request, hyper awaits for ever.
+        let mut silence = pin!(tokio::time::sleep(config.head_timeout));
         let mut is_told = false;
         poll_fn(|cx| {
             if !is_told && closing.as_mut().poll(cx).is_ready() {
@@ -209,6 +214,9 @@ impl Server {
                 connection.as_mut().graceful_shutdown();
             }
             if connection.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if !has_asked.load(Ordering::Relaxed) && silence.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
             if is_told { cut.as_mut().poll(cx) } else { Poll::Pending }
@@ -226,6 +234,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 struct FromPeer {
     service: Service,
     peer: SocketAddr,
+    has_asked: Arc<AtomicBool>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for FromPeer {
@@ -234,6 +243,7 @@ impl hyper::service::Service<Request<Incoming>> for FromPeer {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        self.has_asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(self.peer);
         self.service.call(request)
     }

@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use mcp_sse_core::http::RequestHead;
 use mcp_sse_core::server::{self as core_server, ExchangeId, Output, ReplyBody, ReplyHead};
@@ -26,7 +26,7 @@ use super::Inner;
 use super::call::Sender;
 
 /// A server as a service: of hyper (`hyper::service::Service`), and of tower (`tower_service::Service`), as axum mounts it.
-/// It takes any body, and never fails.
+/// It takes any body, and never fails. The example `axum` mounts one beside other routes.
 #[derive(Clone)]
 pub struct Service {
     inner: Arc<Inner>,
@@ -91,21 +91,34 @@ async fn respond<B: Body>(inner: &Arc<Inner>, request: Request<B>) -> Response<R
     let (mut exchange, mut wants_body) = Exchange::begin(inner, parts);
     let mut body = pin!(body);
     while wants_body {
-        wants_body = match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-            Some(Ok(frame)) => match frame.into_data() {
+        let came = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
+            Poll::Ready(frame) => Poll::Ready(Came::Frame(frame)),
+            // While it does not come, its time may run out.
+            Poll::Pending => exchange.poll_head(cx).map(Came::Head),
+        });
+        wants_body = match came.await {
+            Came::Frame(Some(Ok(frame))) => match frame.into_data() {
                 Ok(mut data) => exchange.take_body(&mut data, body.is_end_stream()),
                 // Trailers say nothing here.
                 Err(_) => true,
             },
-            None => exchange.take_body(&mut Bytes::new(), true),
+            Came::Frame(None) => exchange.take_body(&mut Bytes::new(), true),
             // It broke: nobody will read what is written.
-            Some(Err(_)) => return ResponseBody::broken(),
+            Came::Frame(Some(Err(_))) => return ResponseBody::broken(),
+            Came::Head(Some(head)) => return response(head, exchange),
+            Came::Head(None) => return ResponseBody::broken(),
         }
     }
     match poll_fn(|cx| exchange.poll_head(cx)).await {
         Some(head) => response(head, exchange),
         None => ResponseBody::broken(),
     }
+}
+
+/// What comes while a request's body is wanted: more of it, or a response to what there is.
+enum Came<F> {
+    Frame(F),
+    Head(Option<ReplyHead>),
 }
 
 fn response(head: ReplyHead, mut exchange: Exchange) -> Response<ResponseBody> {
@@ -143,7 +156,8 @@ impl Exchange {
     fn begin(inner: &Arc<Inner>, parts: Parts) -> (Self, bool) {
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let mut head = RequestHead::new(parts.method.as_str(), target);
-        if let Some(authority) = parts.uri.authority().filter(|_| !parts.headers.contains_key(header::HOST)) {
+        // A target in absolute form, and HTTP/2, name the host as well; where the two differ, neither is believed.
+        if let Some(authority) = parts.uri.authority() {
             head.header("Host", authority.as_str().as_bytes());
         }
         for (name, value) in &parts.headers {

@@ -17,6 +17,7 @@ use mcp_sse_core::jsonrpc::Message;
 use serde_json::{Value, json};
 
 pub use self::tokio::Tokio;
+pub(crate) use self::tokio::runtime;
 pub use blocking::Blocking;
 
 /// Long enough for a busy machine; nothing takes so long unless it fails.

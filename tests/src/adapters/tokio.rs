@@ -14,7 +14,8 @@ use crate::tokio_client;
 #[derive(Clone)]
 pub struct Tokio(Arc<Client>);
 
-fn runtime() -> &'static Runtime {
+/// The runtime of both clients and servers.
+pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(tokio_client::runtime)
 }

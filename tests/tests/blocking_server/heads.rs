@@ -1,50 +1,14 @@
-//! Heads of requests: what is refused by them alone, bounds of size and time, and what becomes of the connection.
+//! Heads of requests as this adapter reads them: what is no head, bounds of size and time, and what becomes of the connection.
 
 use std::time::Duration;
 
 use mcp_sse_blocking::ServeConfig;
 use mcp_sse_tests::blocking::{BOUND, timed};
-use mcp_sse_tests::server_driver::{HttpMessage, config};
+use mcp_sse_tests::served::{bytes, modern};
+use mcp_sse_tests::server_driver::config;
 use serde_json::json;
 
-use crate::support::{Served, head, modern};
-
-#[test]
-fn s2_foreign_hosts_and_origins_are_refused_before_the_body_is_read() {
-    let served = Served::new();
-    let post = modern("add", &json!({}));
-    for foreign in [post.clone().with("Host", "evil.example"), post.with("Origin", "https://evil.example")] {
-        let mut socket = served.socket();
-        // Of the body, no byte is sent.
-        let response = socket.send(&head(&foreign.with("Content-Length", "1000"))).response();
-        assert_eq!((response.status, response.header("Connection")), (403, Some("close")));
-        assert!(socket.is_at_end());
-    }
-    let mut socket = served.socket();
-    socket.send(b"GET /mcp HTTP/1.1\r\n\r\n");
-    assert_eq!(socket.response().status, 403);
-}
-
-#[test]
-fn s2_methods_and_paths_that_are_not_served_are_refused_and_the_connection_goes_on() {
-    let served = Served::new();
-    let mut socket = served.socket();
-    let options = socket.exchange(&HttpMessage::new("OPTIONS", "/mcp"));
-    assert_eq!((options.status, options.header("Allow").is_some()), (405, true));
-    assert_eq!(socket.exchange(&HttpMessage::new("PUT", "/mcp")).status, 405);
-    assert_eq!(socket.exchange(&HttpMessage::new("GET", "/")).status, 404);
-    assert_eq!(socket.exchange(&HttpMessage::new("GET", "/mcp/other")).status, 404);
-    assert_eq!(socket.exchange(&HttpMessage::new("OPTIONS", "*")).status, 404);
-    // The answer to HEAD has no body, whatever its length says.
-    let response = socket.send(&head(&HttpMessage::new("HEAD", "/mcp"))).response_head();
-    assert_eq!(response.status, 405);
-    let response = socket.exchange(&modern("add", &json!({"a": 1, "b": 1})));
-    assert_eq!(response.status, 200);
-    assert!(response.header("Date").is_some_and(|date| httpdate::parse_http_date(date).is_ok()));
-    // In absolute form the target names the host, too.
-    assert_eq!(socket.exchange(&HttpMessage::new("GET", "http://localhost:8000/other")).status, 404);
-    assert_eq!(socket.exchange(&HttpMessage::new("GET", "http://evil.example/mcp")).status, 403);
-}
+use crate::Served;
 
 #[test]
 fn a_client_may_ask_that_the_connection_is_closed() {
@@ -57,7 +21,7 @@ fn a_client_may_ask_that_the_connection_is_closed() {
     // HTTP/1.0 knows no chunks: a stream lasts until the connection ends.
     for (tool, is_stream) in [("add", false), ("progress", true)] {
         let mut socket = served.socket();
-        let request = crate::support::bytes(&modern(tool, &json!({"a": 1, "b": 1})));
+        let request = bytes(&modern(tool, &json!({"a": 1, "b": 1})));
         let request = String::from_utf8(request).unwrap().replacen("HTTP/1.1", "HTTP/1.0", 1);
         let response = socket.send(request.as_bytes()).response();
         assert_eq!((response.status, response.header("Transfer-Encoding")), (200, None));
@@ -110,14 +74,4 @@ fn a_head_that_drips_is_given_up_and_an_idle_connection_closed() {
     let mut socket = served.socket();
     let (is_closed, elapsed) = timed(|| socket.is_at_end());
     assert!(is_closed && elapsed >= short && elapsed < BOUND, "{elapsed:?}");
-}
-
-#[test]
-fn a_body_that_drips_is_given_up() {
-    let limits = mcp_sse_core::server::ServerLimits::default().with_body_timeout(Duration::from_millis(300));
-    let served = Served::with(config().with_limits(limits), ServeConfig::default());
-    let mut socket = served.socket();
-    socket.send(&head(&modern("add", &json!({})).with("Content-Length", "100"))).send(b"{");
-    assert_eq!(socket.response().status, 408);
-    assert!(socket.is_at_end());
 }

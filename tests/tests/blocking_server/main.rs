@@ -1,12 +1,10 @@
-//! The blocking adapter's server over real sockets, one file per behaviour. What it decides is the core's, and is tested in
-//! `server`.
+//! What is the blocking adapter's own in serving: threads, and HTTP/1.1 as it reads it. What both adapters share is in
+//! `servers`.
 
-mod eras;
 mod framing;
 mod handlers;
 mod heads;
-mod shutdown;
-mod support;
 mod threads;
-mod tls;
 mod vanishing;
+
+type Served = mcp_sse_tests::served::Served<mcp_sse_blocking::Server>;

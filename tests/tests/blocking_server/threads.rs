@@ -1,16 +1,13 @@
 //! Threads are bounded, and nobody takes those that others need (S5, S11).
 
-use std::net::TcpStream;
-use std::time::Duration;
-
 use mcp_sse_blocking::{ErrorReply, Protocol, ServeConfig};
 use mcp_sse_core::http::ProtocolVersion;
-use mcp_sse_core::server::ServerLimits;
 use mcp_sse_tests::blocking::{BOUND, timed, watched};
+use mcp_sse_tests::served::{Socket, bytes, modern, tool};
 use mcp_sse_tests::server_driver::{HttpMessage, config};
 use serde_json::json;
 
-use crate::support::{Served, Socket, bytes, modern, tool, wait_until};
+use crate::Served;
 
 fn small() -> Served {
     Served::with(config(), ServeConfig::default().with_threads(4).with_reserve(2))
@@ -81,34 +78,4 @@ fn more_connections_than_threads_are_served_one_after_another() {
         }
     });
     assert!(elapsed < BOUND, "{elapsed:?}");
-}
-
-#[test]
-fn s5_a_reader_that_never_reads_costs_its_own_stream_alone() {
-    let limits = ServerLimits::default().with_stall_timeout(Duration::from_secs(5));
-    let serve = ServeConfig::default().with_threads(6).with_reserve(4);
-    let served = Served::with(config().with_limits(limits), serve);
-    // The answer is larger than what sockets hold; it is asked for, and not read.
-    let large = modern("large", &json!({"bytes": 20_000_000}));
-    let _sockets: Vec<TcpStream> = (0..4)
-        .map(|_| {
-            let mut socket = served.socket();
-            socket.send(&bytes(&large));
-            socket.stream
-        })
-        .collect();
-    // Others are served meanwhile, once these have nothing to wait for but their readers.
-    served.heard.wait_for("large", 4);
-    wait_until("the calls are not answered", || format!("{:?}", served.server).contains("calls: 0"));
-    for _ in 0..5 {
-        assert_eq!(served.socket().exchange(&modern("add", &json!({}))).status, 200);
-    }
-    // A stream that nobody reads is told of to who writes to it.
-    let logs = tool("flood", &json!({}));
-    let mut params = logs;
-    params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
-    let mut socket = served.socket();
-    socket.send(&bytes(&HttpMessage::modern(1, "tools/call", params)));
-    served.heard.wait_for("full", 1);
-    assert_eq!(served.socket().exchange(&modern("add", &json!({}))).status, 200);
 }

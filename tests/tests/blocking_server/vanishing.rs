@@ -1,27 +1,11 @@
-//! Clients that go away, at any byte.
+//! Clients that go away while more of them has come.
 
 use std::net::Shutdown;
 
-use mcp_sse_tests::server_driver::HttpMessage;
+use mcp_sse_tests::served::{bytes, modern};
 use serde_json::json;
 
-use crate::support::{Served, bytes, modern, wait_until};
-
-#[test]
-fn s4_a_client_that_goes_away_cancels_its_call() {
-    let served = Served::new();
-    for (name, word) in [("wait", "waits"), ("listen", "streams")] {
-        for half in [Shutdown::Both, Shutdown::Write] {
-            let before = served.heard.count(word);
-            let mut socket = served.socket();
-            socket.send(&bytes(&modern(name, &json!({}))));
-            served.heard.wait_for(word, before + 1);
-            socket.stream.shutdown(half).unwrap();
-            wait_until("the call is not cancelled", || no_call(&served));
-        }
-    }
-    served.heard.wait_for("Some(Gone)", 2);
-}
+use crate::Served;
 
 /// Requests that have come meanwhile do not hide it.
 #[test]
@@ -33,26 +17,4 @@ fn s4_it_is_seen_behind_requests_that_wait() {
     socket.send(&bytes(&modern("add", &json!({}))));
     socket.stream.shutdown(Shutdown::Both).unwrap();
     served.heard.wait_for("Some(Gone)", 1);
-}
-
-#[test]
-fn a_client_that_vanishes_within_its_request_leaves_nothing() {
-    let served = Served::new();
-    let request = bytes(&modern("add", &json!({"a": 1, "b": 1})));
-    for cut in (0..request.len()).step_by(7) {
-        served.socket().send(&request[..cut]);
-    }
-    let stream = bytes(&HttpMessage::new("GET", "/mcp").with("Accept", "text/event-stream"));
-    for _ in 0..20 {
-        served.socket().send(&stream);
-    }
-    wait_until("something is left", || {
-        served.server.sessions().is_empty() && format!("{:?}", served.server).contains("exchanges: 0")
-    });
-    assert_eq!(served.socket().exchange(&modern("add", &json!({}))).status, 200);
-    wait_until("a session has not ended", || served.heard.count("opened") == served.heard.count("ended"));
-}
-
-fn no_call(served: &Served) -> bool {
-    format!("{:?}", served.server).contains("calls: 0")
 }
