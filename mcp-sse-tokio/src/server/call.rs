@@ -153,6 +153,9 @@ impl Call {
     }
 
     /// Waits until nobody wants the answer any more, and tells why.
+    ///
+    /// Over HTTP/1.1, a client that has sent a further request already is not seen to go before something is written to it:
+    /// hyper does not look behind what it has not read.
     pub async fn cancelled(&self) -> CancelReason {
         let mut cancelled = self.cancelled.clone();
         loop {
