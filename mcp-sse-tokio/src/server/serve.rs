@@ -103,6 +103,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long the last bytes of responses may take to be written once the server has ended.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How often a peer over HTTP/2 is asked whether it is still there: it may say nothing for hours, and one that is gone holds
+/// its place. hyper gives it 20 s to answer.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
 /// hyper's smallest read buffer.
 const MIN_BUFFER_BYTES: usize = 8 << 10;
 
@@ -195,6 +199,7 @@ impl Server {
         builder
             .http2()
             .timer(TokioTimer::new())
+            .keep_alive_interval(PING_INTERVAL)
             .max_header_list_size(u32::try_from(config.max_head_bytes).unwrap_or(u32::MAX));
         let has_asked = Arc::new(AtomicBool::new(false));
         let service = FromPeer { service: self.service(), peer, has_asked: Arc::clone(&has_asked) };
