@@ -29,10 +29,25 @@ impl Client {
             .and_then(|params| jsonrpc::object_member(params, "progressToken"))
             .and_then(Id::parse)
             .filter(|_| message.method() == Some("notifications/progress"));
-        let is_meant = |call: &Call| match &token {
-            Some(token) => call.outgoing.progress_token.as_ref() == Some(token),
-            None => call.kind == Kind::Listen,
-        };
+        self.tell_on_channel(
+            |call| match &token {
+                Some(token) => call.outgoing.progress_token.as_ref() == Some(token),
+                None => call.kind == Kind::Listen,
+            },
+            |attempt| CallEvent::Notification { attempt, message: message.clone() },
+        );
+    }
+
+    /// E14: an event on the channel was too large; whose it was, nobody can know, so all who wait are told.
+    pub(super) fn on_channel_oversized(&mut self, limit: u64) {
+        self.channel_has_spoken();
+        let waits =
+            |call: &Call| call.era() == Some(Era::HttpSse) && matches!(call.phase, Phase::Running | Phase::Awaiting);
+        self.tell_on_channel(waits, |attempt| CallEvent::Oversized { attempt, limit });
+    }
+
+    /// Tells those who are meant, as long as they take what they are told.
+    fn tell_on_channel(&mut self, is_meant: impl Fn(&Call) -> bool, event: impl Fn(u32) -> CallEvent) {
         let meant = self.calls.iter_mut().filter(|(_, call)| call.era() != Some(Era::Modern) && is_meant(call));
         let mut told = Vec::new();
         for (id, call) in meant {
@@ -42,7 +57,7 @@ impl Client {
             }
         }
         for (id, attempt) in told {
-            self.tell(id, CallEvent::Notification { attempt, message: message.clone() });
+            self.tell(id, event(attempt));
         }
     }
 
@@ -59,7 +74,11 @@ impl Client {
                 && call.id.as_ref() == theirs
         });
         let Some(id) = waiter.map(|(id, _)| *id) else {
-            return;
+            let (id, bytes) = (message.id().cloned(), message.as_json().len());
+            return self.tell_on_channel(
+                |call| call.kind == Kind::Listen,
+                |attempt| CallEvent::Stray { attempt, id: id.clone(), bytes },
+            );
         };
         let Some(channel) = self.origin.channel_mut() else {
             return;

@@ -269,6 +269,12 @@ impl Client {
                 return true;
             }
             ExchangeEvent::Stray { id, bytes } => CallEvent::Stray { attempt, id, bytes },
+            ExchangeEvent::Oversized { limit }
+                if self.calls.get(&call).is_some_and(|call| call.kind == Kind::Channel) =>
+            {
+                self.on_channel_oversized(limit);
+                return true;
+            }
             ExchangeEvent::Oversized { limit } => CallEvent::Oversized { attempt, limit },
             ExchangeEvent::Ended(verdict) => {
                 self.conclude(id, verdict, now);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcp_sse_core::Limits;
 use mcp_sse_core::client::{CallEvent, CallId, CallOptions, ClientConfig, Outcome, Protocol};
 use mcp_sse_core::exchange::{FailureKind, Framing, HandshakeProblem, IdMatch};
 use mcp_sse_core::http::ProtocolVersion;
@@ -270,6 +271,30 @@ fn h4_what_answers_nobody_ends_nobody() {
         driver.run_until(20);
         assert!(driver.answer_of(call).info.is_error);
         assert!(matches!(driver.end_of(call).unwrap().0.outcome, Outcome::Settled(info) if info.is_error));
+    }
+}
+
+/// H4, E14: what answers nobody is shown to who listens; an event that is too large may have been anybody's, so all who wait
+/// are told.
+#[test]
+fn h4_e14_what_is_lost_on_the_channel_is_told() {
+    for manner in MANNERS {
+        let limits = Limits::default().with_max_event_bytes(4096);
+        let mut driver =
+            ChannelDriver::new(STREAM, config().with_limits(limits), manner, server(|_| Reply::accepted()));
+        let (listening, waiting) = (driver.listen("{}"), call(&mut driver));
+        driver.run_until(10);
+        driver.on_channel(r#"{"jsonrpc":"2.0","id":999,"result":{}}"#);
+        driver.run_until(15);
+        driver.on_channel(&format!(r#"{{"jsonrpc":"2.0","id":2,"result":"{}"}}"#, "x".repeat(5000)));
+        driver.run_until(20);
+        let [CallEvent::Stray { id: Some(Id::Integer(999)), bytes: 38, .. }, CallEvent::Oversized { limit: 4096, .. }] =
+            driver.events_of(listening)[..]
+        else {
+            panic!("{:?}", driver.events_of(listening))
+        };
+        assert!(matches!(driver.events_of(waiting)[..], [CallEvent::Oversized { limit: 4096, .. }]));
+        assert!(driver.end_of(waiting).is_none(), "it may have been another's");
     }
 }
 
