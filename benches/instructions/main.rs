@@ -3,6 +3,9 @@
 //! `cargo run --release --bin instructions` counts (under valgrind's callgrind) and prints; `-- write` keeps the figures
 //! in `instructions.tsv`; `-- check` compares with those, and fails if one has grown by more than 3 %.
 //!
+//! Three things are counted: each stream in chunks of several sizes; MCP's stream through an `Exchange`; and streams that grow,
+//! where the count per byte must not grow with them (`check` and `print` tell).
+//!
 //! Rules of this program:
 //! * Only the decoding is counted: the stream is made before, and each case is a process of its own.
 //! * Counts depend on the compiler, on libc and on valgrind. These stand at the head of the file, and are compared first.
@@ -16,10 +19,11 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use mcp_sse_benches::corpora::{KINDS, Kind};
+use mcp_sse_benches::corpora::KINDS;
 use mcp_sse_benches::engines;
+use mcp_sse_benches::shapes::{MIB, SHAPES, Stream};
 
-const USAGE: &str = "instructions [write | check | print | run LETTER CHUNK_BYTES]";
+const USAGE: &str = "instructions [write | check | growth | print | run LETTER CHUNK_BYTES | grow SHAPE BYTES]";
 
 /// How much a count may grow, in percent.
 const ALLOWED: u64 = 3;
@@ -29,6 +33,15 @@ const CHUNKS: [usize; 5] = [1, 7, 64, 1460, usize::MAX];
 
 /// The size of each stream.
 const BYTES: usize = 256 * 1024;
+
+/// An `Exchange` reading the stream of this letter is told by this name.
+const EXCHANGE: (&str, char, &str) = ("exchange", 'b', "b: MCP progress, Exchange");
+
+/// The sizes of streams that grow.
+const SIZES: [usize; 3] = [MIB, 4 * MIB, 16 * MIB];
+
+/// How much more instructions a byte may take in a larger stream, in percent.
+const ALLOWED_GROWTH: u64 = 15;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -40,9 +53,11 @@ fn main() -> ExitCode {
             print!("{}", Figures { tools: tools(), counts });
             true
         }),
+        ["growth"] => check_growth(),
         ["write"] => write().map(|()| true),
-        ["check"] => check(),
+        ["check"] => check().and_then(|is_good| Ok(check_growth()? && is_good)),
         ["run", letter, chunk_bytes] => run(letter, chunk_bytes).map(|()| true),
+        ["grow", shape, bytes] => grow(shape, bytes).map(|()| true),
         _ => Err(USAGE.into()),
     };
     match outcome {
@@ -177,14 +192,47 @@ fn count_all() -> Outcome<Vec<Count>> {
     let mut counts = Vec::new();
     for kind in &KINDS {
         for chunk_bytes in CHUNKS {
-            counts.push(count(kind, chunk_bytes)?);
+            counts.push(count(&kind.letter.to_string(), &format!("{}: {}", kind.letter, kind.name), chunk_bytes)?);
         }
+    }
+    for chunk_bytes in [1460, usize::MAX] {
+        let (name, _, case) = EXCHANGE;
+        counts.push(count(name, case, chunk_bytes)?);
     }
     Ok(counts)
 }
 
-/// Runs one case under callgrind.
-fn count(kind: &Kind, chunk_bytes: usize) -> Outcome<Count> {
+/// Whether no shape of stream takes more instructions a byte when it is larger.
+fn check_growth() -> Outcome<bool> {
+    println!(
+        "instructions a KiB in streams of 1, 4 and 16 MiB; the last may be {ALLOWED_GROWTH} % more than the first:"
+    );
+    let mut is_good = true;
+    for (index, shape) in SHAPES.iter().enumerate() {
+        let mut counts = Vec::new();
+        for bytes in SIZES {
+            counts.push(collected(&["grow", &index.to_string(), &bytes.to_string()])? / (bytes as u64 / 1024));
+        }
+        let is_grown = has_grown(&counts);
+        println!("{}\t{counts:?}{}", shape.name, if is_grown { "\tTOO MUCH" } else { "" });
+        is_good &= !is_grown;
+    }
+    Ok(is_good)
+}
+
+fn has_grown(counts: &[u64]) -> bool {
+    counts.iter().any(|count| count * 100 > counts[0] * (100 + ALLOWED_GROWTH))
+}
+
+/// Counts one case.
+fn count(name: &str, case: &str, chunk_bytes: usize) -> Outcome<Count> {
+    let instructions = collected(&["run", name, &chunk_bytes.to_string()])?;
+    let chunks = if chunk_bytes == usize::MAX { "whole".to_owned() } else { chunk_bytes.to_string() };
+    Ok(Count { case: format!("{case}\t{chunks}"), instructions })
+}
+
+/// Runs this program once more, under callgrind, and gives what that counted.
+fn collected(arguments: &[&str]) -> Outcome<u64> {
     let program = env::current_exe()?;
     let (place, name) = program.parent().zip(program.file_name()).ok_or("this program has no place")?;
     // The environment and the program's path lie on the stack, and where the stack starts changes how copies are
@@ -195,7 +243,7 @@ fn count(kind: &Kind, chunk_bytes: usize) -> Outcome<Count> {
         .current_dir(place)
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*::decode_counted*"])
         .arg(Path::new(".").join(name))
-        .args(["run", &kind.letter.to_string(), &chunk_bytes.to_string()])
+        .args(arguments)
         .output()?;
     let report = String::from_utf8_lossy(&report.stderr);
     let collected = report.lines().find_map(|line| line.split_once("Collected :"));
@@ -203,25 +251,37 @@ fn count(kind: &Kind, chunk_bytes: usize) -> Outcome<Count> {
     if instructions == 0 {
         return Err("nothing was counted".into());
     }
-    let chunks = if chunk_bytes == usize::MAX { "whole".to_owned() } else { chunk_bytes.to_string() };
-    Ok(Count { case: format!("{}: {}\t{chunks}", kind.letter, kind.name), instructions })
+    Ok(instructions)
 }
 
 /// What is run under callgrind.
 fn run(letter: &str, chunk_bytes: &str) -> Outcome<()> {
-    let kind = KINDS.iter().find(|kind| letter.starts_with(kind.letter)).ok_or(USAGE)?;
+    let (name, of, _) = EXCHANGE;
+    let (engine, letter) =
+        if letter == name { (engines::ours_exchange(), of) } else { (engines::ours(), letter.parse()?) };
+    let kind = KINDS.iter().find(|kind| kind.letter == letter).ok_or(USAGE)?;
     let chunk_bytes = chunk_bytes.parse()?;
     let corpus = kind.make(BYTES);
     // Once before, so that what is done at the first call only is not counted.
-    (engines::ours().touch)(corpus.stream, chunk_bytes)?;
-    decode_counted(corpus.stream, chunk_bytes)
+    (engine.touch)(corpus.stream, chunk_bytes)?;
+    decode_counted(|| (engine.touch)(black_box(corpus.stream), chunk_bytes).map(drop))
+}
+
+/// The same for a stream that grows.
+fn grow(shape: &str, bytes: &str) -> Outcome<()> {
+    let shape = SHAPES.get(shape.parse::<usize>()?).ok_or(USAGE)?;
+    let bytes = bytes.parse()?;
+    let stream = Stream::new(shape, bytes);
+    decode_counted(|| {
+        stream.run(bytes);
+        Ok(())
+    })
 }
 
 /// Callgrind knows it by its name.
 #[inline(never)]
-fn decode_counted(stream: &'static [u8], chunk_bytes: usize) -> Outcome<()> {
-    black_box((engines::ours().touch)(black_box(stream), chunk_bytes)?);
-    Ok(())
+fn decode_counted(run: impl FnOnce() -> Outcome<()>) -> Outcome<()> {
+    black_box(run())
 }
 
 /// The versions of all that the counts depend on, beside the code.
@@ -243,7 +303,7 @@ fn output(command: &mut Command) -> Outcome<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, Figures, compare};
+    use super::{Count, Figures, compare, has_grown};
 
     fn counts(instructions: u64) -> Vec<Count> {
         vec![Count { case: "a: token deltas\t1460".to_owned(), instructions }]
@@ -256,6 +316,13 @@ mod tests {
         let read = Figures::parse(&figures.to_string()).unwrap();
         assert!(read.tools == figures.tools && read.counts == figures.counts);
         assert!(Figures::parse("").is_none());
+    }
+
+    /// A byte may take a little more in a larger stream, and no more.
+    #[test]
+    fn growth_of_a_byte_is_told() {
+        assert!(!has_grown(&[100, 90, 115]));
+        assert!(has_grown(&[100, 116, 100]));
     }
 
     /// More than 3 % fails, less does not.

@@ -1,5 +1,5 @@
 //! What every bench shares: the streams to decode ([`corpora`]), the decoders ([`engines`]), and what is done with
-//! the events they give ([`sink`]); and what the machine itself can do with the same bytes ([`limits`]).
+//! the events they give ([`sink`]); streams that grow ([`shapes`]); and what the machine itself can do with the same bytes ([`limits`]).
 //!
 //! Not here: clocks, rounds and tables, which belong to the bench that uses them.
 #![forbid(unsafe_code)]
@@ -7,4 +7,5 @@
 pub mod corpora;
 pub mod engines;
 pub mod limits;
+pub mod shapes;
 pub mod sink;

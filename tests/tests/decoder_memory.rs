@@ -14,6 +14,8 @@ fn d11_memory() {
     steady_streams_allocate_nothing();
     one_line_inside_the_chunk_is_lent();
     a_large_event_costs_one_copy();
+    a_large_event_asks_for_what_a_growing_buffer_needs();
+    after_a_large_event_small_ones_ask_for_no_more_than_before();
     capacity_is_bounded_at_every_step_and_given_back();
 }
 
@@ -35,6 +37,16 @@ fn steady_streams_allocate_nothing() {
         format!("event: delta\nid: abcdef\ndata: {json}\r\n\r\n: ping\n\n").repeat(500),
         format!("event: a\ndata: {json}\ndata: {json}\n\nevent: b\nid\ndata: \u{4E16}\u{FF}\n\n").repeat(500),
         format!("id: 1\nretry: 5\ndata: {}\n\n", "x".repeat(40_000)).repeat(5),
+        // What servers of models send, with CRLF; and in Chinese, with emoji.
+        (0..500).map(|id| format!("event: text_delta\r\nid: {id}\r\ndata: {json}\r\n\r\n")).collect(),
+        (0..500)
+            .map(|id| format!("event: delta\nid: {id}\ndata: {{\"text\":\"\u{4E16}\u{754C}\u{1F30D}\"}}\n\n"))
+            .collect(),
+        // MCP: progress, then a result of some KiB.
+        format!("{}data: {}\n\n", format!("data: {json}\n\n").repeat(20), "x".repeat(6000)).repeat(20),
+        // Keep-alives, the same and not, and one event so that all was read.
+        format!("{}data: {json}\n\n", ": keep-alive\n\n".repeat(500)),
+        format!("{}data: {json}\n\n", (0..500).map(|time| format!(": ping {time}\n\n")).collect::<String>()),
     ];
     for stream in &streams {
         for size in [1, 7, 64, 1460, usize::MAX] {
@@ -104,6 +116,50 @@ fn a_large_event_costs_one_copy() {
     }
     assert_eq!(data.unwrap().len(), LENGTH);
     assert_eq!(decoder.capacity_bytes(), 0);
+}
+
+/// D10: while it grows, a buffer at most doubles. All that is asked for counts, so what is held at the peak is no more.
+fn a_large_event_asks_for_what_a_growing_buffer_needs() {
+    const CHUNK: usize = 1460;
+    // Of one line and of many, whole chunks and not; a size just above what doubling reaches is among them.
+    for lines in [1, 3000] {
+        for length in (0..24).map(|step| 3_000_000 + step * 130_000) {
+            let line = format!("data: {}\n", "x".repeat(length / lines));
+            let stream = format!("{}\n", line.repeat(lines));
+            let mut decoder = SseDecoder::new();
+            let region = Region::new(ALLOCATOR);
+            assert_eq!(read(&mut decoder, stream.as_bytes(), CHUNK), 1);
+            let asked = region.change().bytes_allocated;
+            assert!(10 * asked <= 22 * length + 10 * CHUNK, "{asked} for {length} in {lines} lines");
+        }
+    }
+}
+
+/// D10: an outsized event leaves nothing behind that the next ones would take along, whether they are lent or kept.
+fn after_a_large_event_small_ones_ask_for_no_more_than_before() {
+    const CHUNK: usize = 1460;
+    let small = format!("id: 1\ndata: {}\n\ndata: two\ndata: lines\n\n", "x".repeat(100)).repeat(100);
+    let asked = |decoder: &mut SseDecoder| {
+        let region = Region::new(ALLOCATOR);
+        let events = read(decoder, small.as_bytes(), CHUNK);
+        let lent = region.change().bytes_allocated;
+        let mut kept = Vec::with_capacity(events);
+        let region = Region::new(ALLOCATOR);
+        for chunk in small.as_bytes().chunks(CHUNK) {
+            let mut input = chunk;
+            while let Some(event) = decoder.decode(&mut input).unwrap() {
+                kept.push(event.into_data());
+            }
+        }
+        assert_eq!((events, kept.len()), (200, 200));
+        (lent, region.change().bytes_allocated, kept.iter().map(String::capacity).sum::<usize>())
+    };
+    let mut decoder = SseDecoder::new();
+    let before = asked(&mut decoder);
+    let large = format!("data: {}\n\n", "x".repeat(16 << 20));
+    assert_eq!(read(&mut decoder, large.as_bytes(), CHUNK), 1);
+    let after = asked(&mut decoder);
+    assert!(after.0 <= before.0 && after.1 <= before.1 && after.2 <= before.2, "{after:?} after, {before:?} before");
 }
 
 fn capacity_is_bounded_at_every_step_and_given_back() {

@@ -21,6 +21,7 @@ mod allama_http;
 mod async_sse;
 mod eventsource_stream;
 mod eventsrc;
+mod exchange;
 mod ours;
 mod sse_core;
 mod sse_parse;
@@ -78,6 +79,11 @@ pub fn ours() -> AnyEngine {
 /// Our decoder, each event copied into `String`s, as most peers give them.
 pub fn ours_owned() -> AnyEngine {
     AnyEngine::of::<ours::Owned>()
+}
+
+/// Our `Exchange`, which also reads each message's envelope, and keeps its text. Only for streams of MCP.
+pub fn ours_exchange() -> AnyEngine {
+    AnyEngine::of::<exchange::Messages>()
 }
 
 /// The others.

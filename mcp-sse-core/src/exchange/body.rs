@@ -142,16 +142,24 @@ impl Body {
 
     /// Takes from the front of `input` until an item is ready or nothing is left.
     pub(super) fn feed(&mut self, input: &mut &[u8]) -> Result<Option<Item>, Fault> {
-        if let Some(item) = self.queued.next() {
-            return Ok(Some(item));
-        }
-        let before = input.len();
-        let result = self.advance(input);
-        self.received = self.received.saturating_add((before - input.len()) as u64);
-        match self.queued.next() {
+        if self.queued.is_empty() {
+            let before = input.len();
+            let result = self.advance(input);
+            self.received = self.received.saturating_add((before - input.len()) as u64);
             // What was good before a fault is given out first; the fault comes again with the next call.
-            Some(item) => Ok(Some(item)),
-            None => result.map(|()| None),
+            if self.queued.is_empty() {
+                return result.map(|()| None);
+            }
+        }
+        Ok(self.queued.next())
+    }
+
+    /// Whether an item may come without further bytes.
+    pub(super) const fn may_hold_more(&self) -> bool {
+        match &self.coding {
+            #[cfg(feature = "gzip")]
+            Coding::Inflate(_) => true,
+            _ => !self.queued.is_empty(),
         }
     }
 

@@ -313,7 +313,8 @@ impl Exchange {
     #[must_use = "an event that is dropped is lost"]
     pub fn poll_event(&mut self) -> Option<ExchangeEvent> {
         let event = self.events.pop_front();
-        if event.is_some() {
+        let may_hold_more = self.closing.is_some() || self.body.as_ref().is_some_and(Body::may_hold_more);
+        if event.is_some() && may_hold_more {
             // E2: what came with it in the same bytes does not wait for more of them.
             self.read_until_event(&mut &[][..]);
         }

@@ -83,6 +83,16 @@ impl Items {
         is_next || (self.array.is_some() && Iterator::any(&mut self.clone(), |item| holds(&item)))
     }
 
+    /// Reads the next element of the array, if there is one.
+    fn read_element(&mut self) {
+        if let Some((text, cursor)) = &mut self.array {
+            self.next = cursor.next_element(text).map(|element| read_object(String::from(element)));
+        }
+        if self.next.is_none() {
+            self.array = None;
+        }
+    }
+
     /// Bytes kept for the elements to come.
     pub(super) fn held_bytes(&self) -> usize {
         self.array.as_ref().map_or(0, |(text, _)| text.len())
@@ -93,26 +103,26 @@ impl Iterator for Items {
     type Item = Item;
 
     fn next(&mut self) -> Option<Item> {
-        let item = self.next.take();
-        if let Some((text, cursor)) = &mut self.array {
-            self.next = cursor.next_element(text).map(|element| read_object(String::from(element)));
+        let item = self.next.take()?;
+        if self.array.is_some() {
+            self.read_element();
         }
-        if self.next.is_none() {
-            self.array = None;
-        }
-        item
+        Some(item)
     }
 }
 
 /// Reads one text as a message or, where the revision has them, as an array of messages.
 pub(super) fn read_items(text: impl Text, arrays: bool) -> Items {
+    // So most texts begin, and need no second look.
+    if text.text().starts_with('{') {
+        return Items::one(read_object(text));
+    }
     Items::one(match jsonrpc::shape(text.text()) {
         Shape::Object => read_object(text),
         Shape::Array if arrays => match ArrayCursor::new(text.text()) {
             Ok(cursor) => {
                 let mut items = Items { next: None, array: Some((text.into_string(), cursor)) };
-                // Nothing is given out yet: this reads the first element.
-                items.next();
+                items.read_element();
                 return items;
             }
             Err(_) => no_message(text.text(), Item::Array),
