@@ -6,10 +6,11 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use ::rmcp::model::{ErrorData, InitializeResult, JsonRpcMessage, ServerResult};
 use futures_core::Stream;
-use mcp_sse_core::client::{BuildError, CallError, ClientConfig, Protocol};
+use mcp_sse_core::client::{BuildError, CallError, ClientConfig, ConfigError, Protocol};
 use mcp_sse_core::http::{Era, ProtocolVersion};
 use serde_json::{Value, json};
 
@@ -65,10 +66,14 @@ fn client(built: &Client, version: ProtocolVersion, info: &Value, capabilities: 
     if capabilities.is_object() {
         config = set(config.with_capabilities(&capabilities.to_string()))?;
     }
+    if !["elicitation", "roots", "sampling"].iter().any(|capability| capabilities.get(capability).is_some()) {
+        // Nothing will be asked, so no call need wait until the stream is open on which it would be.
+        config = config.with_listening_timeout(Duration::ZERO);
+    }
     Ok(built.anew(config))
 }
 
-fn set(config: Result<ClientConfig, mcp_sse_core::client::ConfigError>) -> Result<ClientConfig, Error> {
+fn set(config: Result<ClientConfig, ConfigError>) -> Result<ClientConfig, Error> {
     config.map_err(|error| BuildError::from(error).into())
 }
 
