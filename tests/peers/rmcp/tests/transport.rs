@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcp_sse_tests::legacy_peer::{opens_sessions_of, refuses_the_modern};
+use mcp_sse_tests::legacy_peer::{is_modern, opens_sessions_of, refuses_the_modern};
 use mcp_sse_tests::peer::{At, Ending, Mark, Peer, Response, Script, Text};
 use mcp_sse_tokio::rmcp::{ClientTransport, Error};
 use mcp_sse_tokio::{Call, CallOptions, Client, ReissuePolicy, Server, ServerAnswer, ServerConfig};
@@ -245,19 +245,23 @@ async fn a_call_that_rmcp_cancels_is_cancelled_over_there() {
     within(client.cancel()).await.expect("an end");
 }
 
-/// F6: a server that refuses `server/discover` by a status is one of an earlier revision, and rmcp begins anew.
+/// F6: a server that refuses `server/discover`, by an error or by a status alone, is one of an earlier revision, and rmcp
+/// begins anew.
 #[tokio::test]
 async fn auto_falls_back_to_initialize() {
     let peer = Peer::start();
-    let scenario = peer.scenario([refuses_the_modern(400), opens_sessions_of("2025-11-25")]);
-    let client = within(Handler::default().serve_with_lifecycle(transport(&scenario.url()), auto())).await;
-    let client = client.expect("a client");
-    assert_eq!(call(&client, "charge", json!({})).await, "charged 1");
-    let initialize = scenario.requests().into_iter().find(|request| request.method() == Some("initialize"));
-    let initialize = initialize.expect("a handshake");
-    assert_eq!(initialize.params()["clientInfo"]["name"], "named-by-rmcp");
-    assert_eq!(initialize.params()["protocolVersion"], "2025-11-25");
-    assert!(initialize.params()["capabilities"].get("elicitation").is_some());
+    let bare = Script::new(Response::empty(404)).without_executing().when(is_modern);
+    for refusal in [refuses_the_modern(400), bare] {
+        let scenario = peer.scenario([refusal, opens_sessions_of("2025-11-25")]);
+        let client = within(Handler::default().serve_with_lifecycle(transport(&scenario.url()), auto())).await;
+        let client = client.expect("a client");
+        assert_eq!(call(&client, "charge", json!({})).await, "charged 1");
+        let initialize = scenario.requests().into_iter().find(|request| request.method() == Some("initialize"));
+        let initialize = initialize.expect("a handshake");
+        assert_eq!(initialize.params()["clientInfo"]["name"], "named-by-rmcp");
+        assert_eq!(initialize.params()["protocolVersion"], "2025-11-25");
+        assert!(initialize.params()["capabilities"].get("elicitation").is_some());
+    }
 }
 
 /// Answers `server/discover`, with all that rmcp wants to see there.

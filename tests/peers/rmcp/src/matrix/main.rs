@@ -16,7 +16,8 @@
 //! again up to twice, with twice and three times the time, since a busy machine is late too; `twice` is never excused.
 //!
 //! Places: each response is broken at every mark of it (parts of the head, chunks, lines, events, the answer's first and last
-//! byte) and next to each; for silence, which costs time, at the marks alone.
+//! byte) and next to each; for silence, which costs time, at the marks alone. So a close truncates heads, chunks and lengths, and
+//! comes behind the answer and before the end, too.
 //!
 //! Ends with 1 if anything with our transport is twice, lost or hung, or if an unbroken response is not answered.
 
