@@ -138,6 +138,25 @@ impl Client {
         Self { used: Arc::new(Used(Arc::downgrade(&inner))), inner }
     }
 
+    #[cfg(feature = "rmcp")]
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    /// A client over the same connections, with handlers and options of this one, that has found out nothing yet.
+    #[cfg(feature = "rmcp")]
+    pub(crate) fn anew(&self, config: core_client::ClientConfig) -> Self {
+        let endpoint = self.inner.core().endpoint().clone();
+        Self::from_inner(Inner {
+            core: Mutex::new(core_client::Client::new(endpoint, config)),
+            connector: Arc::clone(&self.inner.connector),
+            clock: self.inner.clock,
+            options: self.inner.options.clone(),
+            handlers: self.inner.handlers.clone(),
+            wakers: Mutex::default(),
+        })
+    }
+
     /// Makes a request and waits for its answer, under the client's default options. `params` must serialise
     /// to a JSON object; `&()` sends none. The call returns when the answer arrives, whatever the stream does
     /// afterwards. Its time runs from here, not from when it is first polled.

@@ -6,6 +6,7 @@
 //! | a URL, and calls to make | [`Client`] |
 //! | calls to answer | `Server` (feature `server`) |
 //! | an HTTP stack of your own, and its responses | [`body::ExchangeStream`] |
+//! | a client of rmcp, the Rust SDK | `rmcp::ClientTransport` (feature `rmcp`) |
 //! | an event stream's bytes | [`events::EventStream`], or `codec::SseCodec` (feature `codec`) |
 //!
 //! # Features
@@ -13,6 +14,7 @@
 //! - `gzip` (default): inflates gzip and deflate bodies, and offers to.
 //! - `server` (default): a server, and a service to mount elsewhere.
 //! - `codec`: the decoder as a `tokio_util` codec.
+//! - `rmcp`: a transport for the client of rmcp, the Rust SDK (`rmcp::ClientTransport`); wants Rust 1.88.
 //! - `tracing`: a span per call and attempt, an event per outcome; sizes and positions only.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -33,6 +35,8 @@ mod pool;
 mod proxy;
 mod reader;
 mod request;
+#[cfg(feature = "rmcp")]
+pub mod rmcp;
 #[cfg(feature = "server")]
 mod server;
 mod trace;
