@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 use mcp_sse_core::client::{ExchangeId, HttpRequest};
-use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse, State, Want};
+use mcp_sse_core::exchange::{BreakKind, Carriage, Exchange, Framing, Misuse, State, Want};
 use mcp_sse_core::http::{Chunk, ChunkedReader, MalformedChunk};
 use ureq_proto::client::Call;
 use ureq_proto::client::state::RecvResponse;
@@ -80,7 +80,7 @@ struct Unsent {
     has_body: bool,
     /// Bytes of both that were given to the stream.
     taken: usize,
-    has_begun: bool,
+    carriage: Carriage,
 }
 
 struct ReadingHead {
@@ -170,7 +170,7 @@ impl Attempt {
         if !has_body {
             head.extend_from_slice(&self.request.body);
         }
-        let unsent = Unsent { head, has_body, taken: 0, has_begun: false };
+        let unsent = Unsent { head, has_body, taken: 0, carriage: Carriage::of_request(self.request.body.len()) };
         self.stage = Stage::Writing(Writing { stream, reading, unsent });
         Ok(Progress::Some)
     }
@@ -189,22 +189,24 @@ impl Attempt {
             None => unsent.head.get(unsent.taken..),
             Some(taken) => body.get(taken..),
         };
-        let result = writing.stream.write(bytes.unwrap_or_default(), Wait::AtMost(Some(left)));
+        let bytes = bytes.unwrap_or_default();
+        let result = writing.stream.write(bytes, Wait::AtMost(Some(left)));
         match result {
             Ok(output) => {
                 unsent.taken += output.taken;
-                if output.written > 0 && !unsent.has_begun {
-                    unsent.has_begun = true;
-                    exchange.on_sending(before)?;
+                unsent.carriage.on_taken(bytes.get(..output.taken).unwrap_or_default());
+                unsent.carriage.on_written(output.written);
+                if output.is_flushed {
+                    unsent.carriage.on_flushed();
                 }
-                if output.is_flushed && unsent.taken == unsent.head.len() + body.len() {
-                    exchange.on_sent(before)?;
+                unsent.carriage.tell(exchange, before);
+                if unsent.carriage.is_sent() {
                     self.request.body = Vec::new();
                     let Writing { stream, reading, .. } = writing;
                     self.stage = Stage::ReadingHead(ReadingHead { stream, reading: Some(reading), rest: Rest::None });
                 } else {
                     // A server may refuse a request, and read no more of it, before it is all there.
-                    let is_refused = output.written == 0 && unsent.has_begun && writing.stream.has_news();
+                    let is_refused = output.written == 0 && unsent.carriage.has_begun() && writing.stream.has_news();
                     self.stage =
                         if is_refused { Self::look_for_response(writing, true) } else { Stage::Writing(writing) };
                 }
@@ -212,7 +214,7 @@ impl Attempt {
                 Ok(Progress::Some)
             }
             // It may have answered before it closed.
-            Err(_) if unsent.has_begun => {
+            Err(_) if unsent.carriage.has_begun() => {
                 self.stage = Self::look_for_response(writing, false);
                 Ok(Progress::Some)
             }

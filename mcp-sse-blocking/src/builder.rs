@@ -2,14 +2,12 @@
 //!
 //! Rule: a mistake is reported by `build`, with the first one made.
 
-use std::collections::HashMap;
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Condvar, Mutex};
 
 use mcp_sse_core::client::{
-    self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, ErrorReply,
-    IdleConnections, Protocol, result_to_json,
+    self as core_client, BuildError, Built, CallOptions, ClientConfig, ConnectionConfig, ErrorReply, IdleConnections,
+    Protocol, Settings, result_to_json,
 };
 use mcp_sse_core::jsonrpc::Message;
 use rustls::crypto::ring;
@@ -26,49 +24,31 @@ use crate::connect::Connector;
 #[derive(Debug)]
 #[must_use = "nothing is built until `build` is called"]
 pub struct ClientBuilder {
-    url: String,
-    config: Result<ClientConfig, BuildError>,
-    options: CallOptions,
+    settings: Settings<Handler>,
     certificates: Vec<CertificateDer<'static>>,
-    handlers: Handlers,
-}
-
-#[derive(Default)]
-struct Handlers(HashMap<String, Handler>);
-
-impl fmt::Debug for Handlers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
 }
 
 impl ClientBuilder {
     pub(crate) fn new(url: &str) -> Self {
-        Self {
-            url: url.to_owned(),
-            config: Ok(ClientConfig::default()),
-            options: CallOptions::default(),
-            certificates: Vec::new(),
-            handlers: Handlers::default(),
-        }
+        Self { settings: Settings::new(url), certificates: Vec::new() }
     }
 
     /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method, connections.
     /// Headers, connections, protocol and handlers that were set before are lost; set them after.
     pub fn config(mut self, config: ClientConfig) -> Self {
-        self.config = self.config.map(|_| config);
+        self.settings.set(|_| config);
         self
     }
 
     /// Sets how connections are made, kept and read to their end: time-outs, bounds.
     pub fn connections(mut self, connections: ConnectionConfig) -> Self {
-        self.config = self.config.map(|config| config.with_connections(connections));
+        self.settings.set(|config| config.with_connections(connections));
         self
     }
 
     /// Finds out which revision the server speaks, or speaks this one ([`Protocol`]).
     pub fn protocol(mut self, protocol: Protocol) -> Self {
-        self.config = self.config.map(|config| config.with_protocol(protocol));
+        self.settings.set(|config| config.with_protocol(protocol));
         self
     }
 
@@ -80,20 +60,19 @@ impl ClientBuilder {
         F: Fn(&Message) -> Result<R, ErrorReply> + Send + Sync + 'static,
         R: Serialize,
     {
-        self.config = self.config.map(|config| config.with_handled_request(method));
-        self.handlers.0.insert(method.to_owned(), Arc::new(move |message| result_to_json(&handler(message)?)));
+        self.settings.handle(method, Arc::new(move |message| result_to_json(&handler(message)?)));
         self
     }
 
     /// Sends this header with every request.
     pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.config = self.config.and_then(|config| Ok(config.with_header(name, value)?));
+        self.settings.try_set(|config| config.with_header(name, value));
         self
     }
 
     /// Sets the options of calls that have none of their own.
     pub fn options(mut self, options: CallOptions) -> Self {
-        self.options = options;
+        self.settings.set_options(options);
         self
     }
 
@@ -103,7 +82,7 @@ impl ClientBuilder {
         let parsed: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         match parsed {
             Ok(certificates) if !certificates.is_empty() => self.certificates.extend(certificates),
-            _ => self.config = self.config.and(Err(BuildError::Certificates)),
+            _ => self.settings.refuse(BuildError::Certificates),
         }
         self
     }
@@ -113,8 +92,7 @@ impl ClientBuilder {
     /// # Errors
     /// [`BuildError`], with the first mistake that was made.
     pub fn build(self) -> Result<Client, BuildError> {
-        let config = self.config?;
-        let endpoint = Endpoint::parse(&self.url)?;
+        let Built { endpoint, config, options, handlers, .. } = self.settings.build()?;
         if endpoint.as_str().parse::<http::Uri>().is_err() {
             return Err(BuildError::Unsendable);
         }
@@ -130,11 +108,11 @@ impl ClientBuilder {
             idle: Mutex::new(IdleConnections::new(&connections)),
             most_background: connections.max_idle,
             clock,
-            options: self.options,
+            options,
             max_head_bytes: config.limits.max_head_bytes,
             core: Mutex::new(core_client::Client::new(endpoint, config)),
             background: Background::default(),
-            handlers: self.handlers.0,
+            handlers,
             changed: Condvar::new(),
         }))
     }

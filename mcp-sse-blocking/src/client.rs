@@ -3,7 +3,7 @@
 //! Rules: the lock on the core is held for steps, never while waiting for the network or while a body's bytes are
 //! decoded; each call is driven by the thread that made it. Nothing about the protocol is decided here.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sse_core::client::{
-    self as core_client, BuildError, CallError, CallEvent, CallId, CallOptions, Done, ErrorReply, IdleConnections,
-    Reply, ResultError, Step, params_to_json,
+    self as core_client, Asked, BuildError, CallError, CallEvent, CallId, CallOptions, Done, ErrorReply,
+    IdleConnections, Reply, RespondError, ResultError, Step, params_to_json,
 };
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{Id, Message};
@@ -77,7 +77,7 @@ pub(crate) struct Inner {
     pub(crate) options: CallOptions,
     pub(crate) max_head_bytes: usize,
     pub(crate) background: Background,
-    pub(crate) handlers: HashMap<String, Handler>,
+    pub(crate) handlers: BTreeMap<String, Handler>,
     /// Told when a call has steps by what happened to another one.
     pub(crate) changed: Condvar,
 }
@@ -307,9 +307,10 @@ impl Client {
         let Some(handler) = self.inner.handlers.get(method) else {
             return;
         };
-        let asked = Asked { inner: Arc::clone(&self.inner), call, id: id.clone(), answer: None };
+        let inner = Arc::clone(&self.inner);
+        let asked = Asked::new(id.clone(), move |id, answer| inner.respond(call, id, answer));
         if !self.inner.core().is_shared(call) {
-            return asked.answer(handler, message);
+            return asked.answer(handler(message));
         }
         let (handler, message) = (Arc::clone(handler), message.clone());
         let running = Running::new(Arc::clone(&self.inner));
@@ -317,7 +318,7 @@ impl Client {
         // If no thread is to be had, `asked` is dropped, and the server told.
         drop(thread.spawn(move || {
             let _running = running;
-            asked.answer(&handler, &message);
+            asked.answer(handler(&message));
         }));
     }
 
@@ -370,31 +371,6 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.background.end();
-    }
-}
-
-/// A request of the server's that waits for its answer. Dropped without one, as when the handler panics, it is an
-/// internal error.
-struct Asked {
-    inner: Arc<Inner>,
-    call: CallId,
-    id: Id,
-    answer: Option<Result<String, ErrorReply>>,
-}
-
-impl Asked {
-    fn answer(mut self, handler: &Handler, message: &Message) {
-        self.answer = Some(handler(message));
-    }
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let answer = self.answer.take().unwrap_or_else(|| Err(ErrorReply::internal()));
-        let answer = answer.as_deref().map_err(Clone::clone);
-        // The call may be over; then nobody waits for an answer any more.
-        self.inner.core().respond(self.call, &self.id, answer, self.inner.clock.now()).ok();
-        self.inner.wake();
     }
 }
 
@@ -544,6 +520,13 @@ impl Inner {
 
     pub(crate) fn idle(&self) -> MutexGuard<'_, IdleConnections<Stream>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a request of the server's that came on this call.
+    fn respond(&self, call: CallId, id: &Id, answer: Result<&str, ErrorReply>) -> Result<(), RespondError> {
+        let responded = self.core().respond(call, id, answer, self.clock.now());
+        self.wake();
+        responded
     }
 
     /// Wakes those whom the core names: all who wait look for themselves.

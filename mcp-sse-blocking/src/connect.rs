@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::Endpoint;
+use mcp_sse_core::client::{ConnectionConfig, Endpoint};
 use mcp_sse_core::exchange::BreakKind;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
@@ -116,8 +116,7 @@ fn resolve(endpoint: &Endpoint, limit: Limit) -> Result<Vec<SocketAddr>, Stop> {
 fn connect_any(addresses: &[SocketAddr], limit: Limit) -> Result<TcpStream, Stop> {
     let mut last = Stop::Broken(BreakKind::Connect);
     for (tried, address) in addresses.iter().enumerate() {
-        let shares = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
-        let share = (limit.left()? / shares).max(Duration::from_millis(1));
+        let share = ConnectionConfig::share(limit.left()?, addresses.len() - tried);
         match TcpStream::connect_timeout(address, share) {
             Ok(socket) => return Ok(socket),
             Err(error) if error.kind() == ErrorKind::TimedOut => last = limit.over(),

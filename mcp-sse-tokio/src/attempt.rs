@@ -19,10 +19,9 @@ use mcp_sse_core::exchange::{BreakKind, Exchange, Want};
 
 use crate::client::Inner;
 use crate::clock::Clock;
-use crate::connect::Connected;
-use crate::link::{Boxed, Link, Sending};
+use crate::link::{Boxed, Link, Sending, is_refusal};
 use crate::reader::Reader;
-use crate::request::{self, Progress};
+use crate::request::Progress;
 use crate::trace::Trace;
 
 /// When a connection is given back, so many frames that have come already are read to find the body's end.
@@ -37,7 +36,7 @@ pub(crate) struct Attempt {
     /// Whether a connection that was there already has failed.
     must_be_new: bool,
     /// One of these, or neither before it has begun and after a failure.
-    connecting: Option<Boxed<Result<Connected, BreakKind>>>,
+    connecting: Option<Boxed<Result<(Link, bool), BreakKind>>>,
     carrying: Option<Box<Carrying>>,
 }
 
@@ -71,36 +70,39 @@ impl Attempt {
         } else if let Some(connecting) = &mut self.connecting {
             let connected = ready!(connecting.as_mut().poll(cx));
             self.connecting = None;
-            if let Err(kind) = connected.and_then(|connected| self.begin(connected, exchange, inner)) {
-                exchange.on_broken(kind, inner.clock.now()).ok();
-            }
+            self.begin(connected, exchange, inner.clock.now());
         } else {
+            let (connector, endpoint) = (&inner.connector, &self.request.endpoint);
             let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-            let (connector, endpoint) = (Arc::clone(&inner.connector), self.request.endpoint.clone());
-            let connecting = connector.connect(endpoint, wants_fresh, self.must_be_new, exchange.poll_timeout());
-            self.connecting = Some(Box::pin(connecting));
+            let kept = if self.must_be_new { None } else { connector.take(endpoint, wants_fresh) };
+            if let Some(link) = kept {
+                self.begin(Ok((link, true)), exchange, now);
+            } else {
+                let (connector, due) = (Arc::clone(connector), exchange.poll_timeout());
+                self.connecting = Some(Box::pin(connector.connect(endpoint.clone(), self.must_be_new, due)));
+            }
         }
         Poll::Ready(())
     }
 
-    /// Gives the request to hyper; nothing is written yet.
-    fn begin(&mut self, connected: Connected, exchange: &mut Exchange, inner: &Inner) -> Result<(), BreakKind> {
-        let ((mut link, is_reused), begun_at) = (connected, inner.clock.now());
-        self.must_be_new = is_reused;
-        let told = if is_reused { exchange.on_reused(begun_at) } else { exchange.on_connected(begun_at) };
-        if told.is_err() {
-            return Ok(());
+    /// Gives the request to hyper, over a new connection or one that was there already; nothing is written yet.
+    fn begin(&mut self, connected: Result<(Link, bool), BreakKind>, exchange: &mut Exchange, now: Timestamp) {
+        let begun = connected.and_then(|(mut link, is_reused)| {
+            self.must_be_new = is_reused;
+            let told = if is_reused { exchange.on_reused(now) } else { exchange.on_connected(now) };
+            // The time for it may be over.
+            if told.is_ok() && matches!(exchange.want(), Want::Send { .. }) {
+                let sent = link.send(&self.request, self.body.clone());
+                // The client checked its endpoint and headers; what HTTP still refuses was not sent.
+                let (response, progress) = sent.map_err(|_| BreakKind::Io)?;
+                let response = Some(response);
+                self.carrying = Some(Box::new(Carrying { link, progress, begun_at: now, response, reader: None }));
+            }
+            Ok(())
+        });
+        if let Err(kind) = begun {
+            exchange.on_broken(kind, now).ok();
         }
-        let progress = Arc::new(Progress::of(&self.body));
-        let is_http2 = matches!(link, Link::Http2(_));
-        let proxy = inner.connector.forwarder(&self.request.endpoint)?;
-        let request =
-            request::build(&self.request, self.body.clone(), is_http2, proxy.as_deref(), Arc::clone(&progress));
-        // The client checked its endpoint and headers; what HTTP still refuses was not sent.
-        let request = request.map_err(|_| BreakKind::Io)?;
-        let response = Some(link.send(request, Arc::clone(&progress), !is_reused));
-        self.carrying = Some(Box::new(Carrying { link, progress, begun_at, response, reader: None }));
-        Ok(())
     }
 
     /// Tells what is held back until nothing can change it any more. For when the exchange is about to end.
@@ -111,15 +113,14 @@ impl Attempt {
     /// Gives the connection back, if its response was read to the end; what is left of a body and has come
     /// already is read. Else the connection (HTTP/2: the stream) is closed.
     pub(crate) fn release(self, inner: &Inner) {
-        let carrying = self.carrying.map(|carrying| *carrying);
-        let Some(Carrying { link: Link::Http1(mut link), reader: Some(mut reader), .. }) = carrying else {
+        let carrying = self.carrying.filter(|carrying| !carrying.link.is_shared()).map(|carrying| *carrying);
+        let Some(Carrying { mut link, reader: Some(mut reader), .. }) = carrying else {
             return;
         };
         let mut cx = Context::from_waker(Waker::noop());
-        let mut is_at_end = || link.drive(&mut cx) && reader.poll_discard(&mut cx).is_ready();
-        let has_ended = (0..STEPS_TO_END).any(|_| is_at_end());
-        if has_ended && link.drive(&mut cx) && link.meter.facts().is_sent && link.sender.is_ready() {
-            inner.connector.pool.keep(&self.request.endpoint, link, inner.clock.now());
+        let is_idle = (0..STEPS_TO_END).any(|_| reader.poll_discard(&mut cx).is_ready() & link.drive(&mut cx));
+        if is_idle && link.meter.carriage().is_sent() {
+            inner.connector.keep(&self.request.endpoint, link);
         }
     }
 }
@@ -130,17 +131,8 @@ impl Carrying {
         if self.poll_body(exchange, clock, cx).is_ready() {
             return Poll::Ready(());
         }
-        if let Link::Http1(link) = &mut self.link {
-            link.drive(cx);
-            let facts = link.meter.facts();
-            // What was told before means nothing a second time.
-            if facts.has_begun() {
-                exchange.on_sending(now).ok();
-            }
-            if facts.is_sent {
-                exchange.on_sent(now).ok();
-            }
-        }
+        self.link.drive(cx);
+        self.link.meter.carriage().tell(exchange, now);
         let Some(response) = &mut self.response else {
             return self.poll_body(exchange, clock, cx);
         };
@@ -155,13 +147,7 @@ impl Carrying {
                 let (parts, body) = response.into_parts();
                 self.reader = Some(Reader::begin(&parts, body, exchange, clock));
             }
-            Err(error) => {
-                let (kind, is_refused) = self.link.failure(error.as_ref());
-                if !is_refused {
-                    self.tell_sent(exchange);
-                }
-                exchange.on_broken(kind, clock.now()).ok();
-            }
+            Err(error) => self.tell_failure(error.as_ref(), exchange, clock),
         }
         Poll::Ready(())
     }
@@ -170,7 +156,7 @@ impl Carrying {
     /// for at the end, and told under the time at which the request was given to it. One that was not taken by then
     /// never will be.
     fn tell_sent(&self, exchange: &mut Exchange) {
-        if matches!(self.link, Link::Http2(_)) && !self.progress.withdraw() {
+        if self.link.is_shared() && !self.progress.withdraw() {
             exchange.on_sent(self.begun_at).ok();
         }
     }
@@ -180,8 +166,15 @@ impl Carrying {
             return Poll::Pending;
         };
         if let Err(error) = ready!(reader.poll(exchange, clock, cx)) {
-            self.link.tell_end(&error, exchange, clock.now()).ok();
+            self.tell_failure(Some(&error), exchange, clock);
         }
         Poll::Ready(())
+    }
+
+    fn tell_failure(&self, error: Option<&hyper::Error>, exchange: &mut Exchange, clock: Clock) {
+        if !error.is_some_and(is_refusal) {
+            self.tell_sent(exchange);
+        }
+        self.link.tell_failure(error, exchange, clock.now());
     }
 }

@@ -52,7 +52,7 @@ pub struct ExchangeStream<B: Body> {
     exchange: Exchange,
     clock: Clock,
     timer: Timer,
-    reader: Reader<B>,
+    reader: Reader<Pin<Box<B>>>,
 }
 
 impl<B: Body> ExchangeStream<B>
@@ -62,7 +62,7 @@ where
     /// Drives `exchange`, which must have been made by this clock, from `response`.
     pub fn new(mut exchange: Exchange, clock: Clock, response: Response<B>) -> Self {
         let (parts, body) = response.into_parts();
-        let reader = Reader::begin(&parts, body, &mut exchange, clock);
+        let reader = Reader::begin(&parts, Box::pin(body), &mut exchange, clock);
         Self { exchange, clock, timer: Timer::default(), reader }
     }
 
@@ -120,8 +120,7 @@ fn fail(exchange: &mut Exchange, error: &(dyn Error + 'static), clock: Clock) {
         if let Some(error) = error.downcast_ref::<io::Error>() {
             kind = BreakKind::from(error);
         } else if let Some(error) = error.downcast_ref::<h2::Error>() {
-            tell_stream_end(error, BreakKind::Closed, exchange, clock.now()).ok();
-            return;
+            return tell_stream_end(error, BreakKind::Closed, exchange, clock.now());
         }
         cause = error.source();
     }

@@ -4,8 +4,6 @@
 //!
 //! Rule: a mistake is reported by `build`, with the first one made.
 
-use std::collections::HashMap;
-use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex};
@@ -13,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use mcp_sse_core::client::{
-    self as core_client, BuildError, CallOptions, ClientConfig, ConnectionConfig, Endpoint, ErrorReply, Protocol,
-    result_to_json,
+    self as core_client, BuildError, Built, CallOptions, ClientConfig, ConnectionConfig, ErrorReply, Protocol,
+    Settings, result_to_json,
 };
 use mcp_sse_core::jsonrpc::Message;
 use rustls::crypto::ring;
@@ -25,58 +23,39 @@ use serde::Serialize;
 
 use crate::client::{Client, Handler, Inner};
 use crate::clock::Clock;
-use crate::connect::Connector;
-use crate::proxy::Proxies;
+use crate::connect::{Connector, Tls};
+use crate::proxy::Proxy;
 
 /// Settings of a [`Client`].
 #[derive(Debug)]
 #[must_use = "nothing is built until `build` is called"]
 pub struct ClientBuilder {
-    url: String,
-    config: Result<ClientConfig, BuildError>,
-    options: CallOptions,
+    settings: Settings<Handler>,
     certificates: Vec<CertificateDer<'static>>,
     proxies: Matcher,
-    handlers: Handlers,
-}
-
-#[derive(Default)]
-struct Handlers(HashMap<String, Handler>);
-
-impl fmt::Debug for Handlers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
 }
 
 impl ClientBuilder {
     pub(crate) fn new(url: &str) -> Self {
-        Self {
-            url: url.to_owned(),
-            config: Ok(ClientConfig::default()),
-            options: CallOptions::default(),
-            certificates: Vec::new(),
-            proxies: Matcher::from_env(),
-            handlers: Handlers::default(),
-        }
+        Self { settings: Settings::new(url), certificates: Vec::new(), proxies: Matcher::from_env() }
     }
 
     /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method, connections.
     /// Headers, connections, protocol and handlers that were set before are lost; set them after.
     pub fn config(mut self, config: ClientConfig) -> Self {
-        self.config = self.config.map(|_| config);
+        self.settings.set(|_| config);
         self
     }
 
     /// Sets how connections are made, kept and read to their end: time-outs, bounds, HTTP/2 without TLS.
     pub fn connections(mut self, connections: ConnectionConfig) -> Self {
-        self.config = self.config.map(|config| config.with_connections(connections));
+        self.settings.set(|config| config.with_connections(connections));
         self
     }
 
     /// Finds out which revision the server speaks, or speaks this one ([`Protocol`]).
     pub fn protocol(mut self, protocol: Protocol) -> Self {
-        self.config = self.config.map(|config| config.with_protocol(protocol));
+        self.settings.set(|config| config.with_protocol(protocol));
         self
     }
 
@@ -88,24 +67,23 @@ impl ClientBuilder {
         A: Future<Output = Result<R, ErrorReply>> + Send + 'static,
         R: Serialize,
     {
-        self.config = self.config.map(|config| config.with_handled_request(method));
         let handler: Handler = Arc::new(move |message| {
             let answer = handler(message);
             Box::pin(async move { result_to_json(&answer.await?) })
         });
-        self.handlers.0.insert(method.to_owned(), handler);
+        self.settings.handle(method, handler);
         self
     }
 
     /// Sends this header with every request.
     pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.config = self.config.and_then(|config| Ok(config.with_header(name, value)?));
+        self.settings.try_set(|config| config.with_header(name, value));
         self
     }
 
     /// Sets the options of calls that have none of their own.
     pub fn options(mut self, options: CallOptions) -> Self {
-        self.options = options;
+        self.settings.set_options(options);
         self
     }
 
@@ -115,7 +93,7 @@ impl ClientBuilder {
         let parsed: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         match parsed {
             Ok(certificates) if !certificates.is_empty() => self.certificates.extend(certificates),
-            _ => self.config = self.config.and(Err(BuildError::Certificates)),
+            _ => self.settings.refuse(BuildError::Certificates),
         }
         self
     }
@@ -135,7 +113,7 @@ impl ClientBuilder {
     pub fn proxy(mut self, url: &str) -> Self {
         self.proxies = Matcher::builder().all(url).build();
         if self.proxies.intercept(&Uri::from_static("http://any.host")).is_none() {
-            self.config = self.config.and(Err(BuildError::Proxy));
+            self.settings.refuse(BuildError::Proxy);
         }
         self
     }
@@ -145,28 +123,22 @@ impl ClientBuilder {
     /// # Errors
     /// [`BuildError`], with the first mistake that was made.
     pub fn build(self) -> Result<Client, BuildError> {
-        let config = self.config?;
-        let endpoint = Endpoint::parse(&self.url)?;
-        let proxies = Proxies::new(self.proxies, &endpoint, &config.connections)?;
+        let Built { endpoint, config, options, handlers, .. } = self.settings.build()?;
+        // Each connection looks for its own.
+        Proxy::find(&self.proxies, &endpoint, config.connections.http2_prior_knowledge)?;
         let clock = Clock::new();
         let may_need_tls = endpoint.is_tls() || config.allows_foreign_endpoint;
         let tls = may_need_tls.then(|| tls_config(self.certificates)).transpose();
         let tls = tls.map_err(|error| BuildError::Tls(error.to_string()))?;
-        let connector = Arc::new(Connector::new(clock, &config, tls, proxies));
+        let connector = Arc::new(Connector::new(clock, &config, tls, self.proxies));
         // The hasher's keys are random: chance enough for jitter.
         let config = config.with_seed(RandomState::new().hash_one(0));
-        Ok(Client::from_inner(Inner {
-            core: Mutex::new(core_client::Client::new(endpoint, config)),
-            connector,
-            clock,
-            options: self.options,
-            handlers: self.handlers.0,
-            wakers: Mutex::default(),
-        }))
+        let core = Mutex::new(core_client::Client::new(endpoint, config));
+        Ok(Client::from_inner(Inner { core, connector, clock, options, handlers, wakers: Mutex::default() }))
     }
 }
 
-fn tls_config(certificates: Vec<CertificateDer<'static>>) -> Result<Arc<rustls::ClientConfig>, rustls::Error> {
+fn tls_config(certificates: Vec<CertificateDer<'static>>) -> Result<Tls, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = Verifier::new_with_extra_roots(certificates, Arc::clone(&provider))?;
     let mut config = rustls::ClientConfig::builder_with_provider(provider)

@@ -2,7 +2,7 @@
 //!
 //! Facts reported: none. Steps carried out: none; each call has a driver of its own for them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -57,7 +57,7 @@ pub(crate) struct Inner {
     pub(crate) connector: Arc<Connector>,
     pub(crate) clock: Clock,
     pub(crate) options: CallOptions,
-    pub(crate) handlers: HashMap<String, Handler>,
+    pub(crate) handlers: BTreeMap<String, Handler>,
     /// Who is to be woken when a call has steps by what happened to another one.
     pub(crate) wakers: Mutex<HashMap<CallId, Waker>>,
 }
@@ -94,7 +94,7 @@ impl Inner {
 
     /// Has this call's driver woken when the core says so; before its steps are asked for, so that none is missed.
     pub(crate) fn register(&self, call: CallId, waker: &Waker) {
-        self.wakers().insert(call, waker.clone());
+        self.wakers().entry(call).and_modify(|known| known.clone_from(waker)).or_insert_with(|| waker.clone());
     }
 
     pub(crate) fn forget(&self, call: CallId) {

@@ -1,5 +1,7 @@
 //! The one clock: what the core calls `now`, and back again as something to wait for.
 //!
+//! Facts reported: the time, which goes with every other fact. Steps carried out: waiting until the next one is due.
+//!
 //! Rule: nothing else in this crate asks what time it is, so that tokio's paused clock rules all of it.
 
 use std::future::Future;
@@ -43,30 +45,20 @@ impl Clock {
 /// Waits for a moment that may move.
 #[derive(Debug, Default)]
 pub(crate) struct Timer {
-    sleep: Option<(Timestamp, Pin<Box<Sleep>>)>,
+    sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Timer {
     /// Ready once `due` has come; without it, never.
     pub(crate) fn poll(&mut self, clock: Clock, due: Option<Timestamp>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some((due, instant)) = due.and_then(|due| Some((due, clock.instant(due)?))) else {
+        let Some(due) = due.and_then(|due| clock.instant(due)) else {
             self.sleep = None;
             return Poll::Pending;
         };
-        if self.sleep.as_ref().is_none_or(|(set, _)| *set != due) {
-            match &mut self.sleep {
-                Some((set, sleep)) => {
-                    *set = due;
-                    sleep.as_mut().reset(instant);
-                }
-                None => self.sleep = Some((due, Box::pin(sleep_until(instant)))),
-            }
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if sleep.deadline() != due {
+            sleep.as_mut().reset(due);
         }
-        let elapsed = self.sleep.as_mut().is_some_and(|(_, sleep)| sleep.as_mut().poll(cx).is_ready());
-        if elapsed {
-            self.sleep = None;
-            return Poll::Ready(());
-        }
-        Poll::Pending
+        sleep.as_mut().poll(cx)
     }
 }

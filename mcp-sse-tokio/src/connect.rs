@@ -1,18 +1,20 @@
-//! From an endpoint to a connection that speaks HTTP: names, addresses, TLS, HTTP's own handshake.
+//! From an endpoint to a connection that speaks HTTP: one that is kept, or a new one, by names, addresses, TLS and HTTP's
+//! own handshake.
 //!
-//! Facts reported: which step failed. Steps carried out: the connecting in `Step::Send`.
+//! Facts reported: which step failed. Steps carried out: the connecting in `Step::Send`, the keeping in `Step::Release`.
 //!
 //! Rules: several addresses are tried in the resolver's order, sharing the time that is left; the deadline of
-//! a call is held by whoever polls. Whether to try again is not decided here.
+//! a call is held by whoever polls. Whether to try again is not decided here, and how many connections are kept, and for
+//! how long, is the core's rule. One of HTTP/2 is shared by all calls while it is usable, one of HTTP/1.1 has one call at a
+//! time. A client that goes away closes them.
 
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use hyper_util::client::proxy::matcher::Matcher;
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::{ClientConfig, ConnectionConfig, Endpoint};
+use mcp_sse_core::client::{ClientConfig, ConnectionConfig, Endpoint, IdleConnections};
 use mcp_sse_core::exchange::BreakKind;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
@@ -21,10 +23,9 @@ use tokio_rustls::TlsConnector;
 use tokio_util::either::Either;
 
 use crate::clock::Clock;
-use crate::io::{Meter, Socket};
+use crate::io::{Io, Meter, Socket};
 use crate::link::Link;
-use crate::pool::Pool;
-use crate::proxy::{Proxies, Proxy};
+use crate::proxy::Proxy;
 
 /// Makes connections, to one origin but for a channel of 2024-11-05 that may lead to another, and keeps them.
 #[derive(Debug)]
@@ -32,124 +33,108 @@ pub(crate) struct Connector {
     clock: Clock,
     connections: ConnectionConfig,
     max_head_bytes: usize,
-    tls: Option<Arc<rustls::ClientConfig>>,
-    proxies: Proxies,
-    pub(crate) pool: Pool,
+    tls: Option<Tls>,
+    proxies: Matcher,
+    kept: Mutex<IdleConnections<Link>>,
     /// Whether the last connection spoke HTTP/2, or the next one will.
     speaks_http2: AtomicBool,
     /// Held while a connection is made that others are to share.
     sharing: tokio::sync::Mutex<()>,
 }
 
-/// A connection, and whether it was there already.
-pub(crate) type Connected = (Link, bool);
+/// The settings of TLS.
+pub(crate) type Tls = Arc<rustls::ClientConfig>;
 
 impl Connector {
-    pub(crate) fn new(
-        clock: Clock,
-        config: &ClientConfig,
-        tls: Option<Arc<rustls::ClientConfig>>,
-        proxies: Proxies,
-    ) -> Self {
-        let connections = config.connections.clone();
-        Self {
-            clock,
-            max_head_bytes: config.limits.max_head_bytes,
-            pool: Pool::new(&connections),
-            speaks_http2: AtomicBool::new(tls.is_none() && connections.http2_prior_knowledge),
-            connections,
-            tls,
-            proxies,
-            sharing: tokio::sync::Mutex::default(),
-        }
+    pub(crate) fn new(clock: Clock, config: &ClientConfig, tls: Option<Tls>, proxies: Matcher) -> Self {
+        let (connections, max_head_bytes) = (config.connections.clone(), config.limits.max_head_bytes);
+        let kept = Mutex::new(IdleConnections::new(&connections));
+        let speaks_http2 = AtomicBool::new(tls.is_none() && connections.http2_prior_knowledge);
+        let sharing = tokio::sync::Mutex::default();
+        Self { clock, connections, max_head_bytes, tls, proxies, kept, speaks_http2, sharing }
     }
 
-    /// A connection. Over HTTP/2 it is shared: of calls that want one at once, one makes it. A call that wants a fresh
-    /// one shares it all the same, as long as it is open; but not if `must_be_new`, since it has just failed.
-    /// `deadline` is the caller's, and only decides how time is shared out.
+    /// The connection that was kept last, of those that were not closed meanwhile (E1). A call that wants a fresh one
+    /// takes it all the same if calls share it.
+    pub(crate) fn take(&self, endpoint: &Endpoint, wants_fresh: bool) -> Option<Link> {
+        if wants_fresh && !self.speaks_http2.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let link = kept.take_usable(endpoint, self.clock.now(), Link::is_usable)?;
+        if let Some(shared) = link.share() {
+            kept.keep(endpoint, shared, self.clock.now());
+        }
+        Some(link).filter(|link| !wants_fresh || link.is_shared())
+    }
+
+    pub(crate) fn keep(&self, endpoint: &Endpoint, link: Link) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).keep(endpoint, link, self.clock.now());
+    }
+
+    /// A new connection, or one that was there already, and which of the two. Over HTTP/2 it is shared: of calls that want
+    /// one at once, one makes it. But it is not another's if it `must_be_new`, since that one has just failed. `deadline`
+    /// is the caller's, and only decides how time is shared out.
     pub(crate) async fn connect(
         self: Arc<Self>,
         endpoint: Endpoint,
-        wants_fresh: bool,
         must_be_new: bool,
         deadline: Option<Timestamp>,
-    ) -> Result<Connected, BreakKind> {
-        let shared = || self.pool.shared(&endpoint, self.clock.now()).filter(|_| !must_be_new).map(Link::Http2);
-        let idle = || if wants_fresh { None } else { self.pool.idle(&endpoint, self.clock.now()).map(Link::Http1) };
-        if let Some(link) = shared().or_else(idle) {
-            return Ok((link, true));
-        }
+    ) -> Result<(Link, bool), BreakKind> {
         let own = Instant::now() + self.connections.connect_timeout;
         let limit = deadline.and_then(|deadline| self.clock.instant(deadline)).map_or(own, |due| due.min(own));
         let making = async {
             let is_shared = self.speaks_http2.load(Ordering::Relaxed);
             let _turn = if is_shared { Some(self.sharing.lock().await) } else { None };
-            if let Some(link) = shared() {
+            if let Some(link) = self.take(&endpoint, true).filter(|_| !must_be_new) {
                 return Ok((link, true));
             }
             let link = self.make(&endpoint, limit).await?;
-            self.speaks_http2.store(matches!(link, Link::Http2(_)), Ordering::Relaxed);
-            if let Link::Http2(link) = &link {
-                self.pool.share(&endpoint, link.clone(), self.clock.now());
-            }
+            self.speaks_http2.store(link.is_shared(), Ordering::Relaxed);
+            link.share().into_iter().for_each(|link| self.keep(&endpoint, link));
             Ok((link, false))
         };
         timeout_at(own, making).await.unwrap_or(Err(BreakKind::ConnectTimeout))
     }
 
-    /// The proxy that is given whole requests to this endpoint, if there is one.
-    pub(crate) fn forwarder(&self, endpoint: &Endpoint) -> Result<Option<Arc<Proxy>>, BreakKind> {
-        Ok(self.proxies.of(endpoint)?.filter(|proxy| !proxy.tunnels))
-    }
-
     async fn make(&self, endpoint: &Endpoint, limit: Instant) -> Result<Link, BreakKind> {
-        let proxy = self.proxies.of(endpoint)?;
-        let (host, port) = match &proxy {
-            Some(proxy) => (&*proxy.host, proxy.port),
-            None => (endpoint.host(), endpoint.port()),
-        };
-        let socket = connect_any(&resolve(host, port).await?, limit).await?;
+        let knows_http2 = self.connections.http2_prior_knowledge;
+        let proxy = Proxy::find(&self.proxies, endpoint, knows_http2).map_err(|_| BreakKind::Proxy)?;
+        let own = (endpoint.host(), endpoint.port());
+        let (host, port) = proxy.as_ref().map_or(own, |proxy| (&proxy.host, proxy.port));
+        let socket = connect_any(host, port, limit).await?;
         // Requests are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
         let meter = Meter::of(socket);
         let mut socket = Socket { meter: Arc::clone(&meter), early: Bytes::new() };
-        if let Some(proxy) = proxy.filter(|proxy| proxy.tunnels) {
+        if let Some(proxy) = proxy.as_ref().filter(|proxy| proxy.tunnels) {
             socket = proxy.tunnel(socket, endpoint).await?;
         }
-        let transport = if endpoint.is_tls() {
+        let (transport, is_http2) = if endpoint.is_tls() {
             let config = self.tls.as_ref().ok_or(BreakKind::Handshake)?;
             let name = ServerName::try_from(endpoint.host().to_owned()).map_err(|_| BreakKind::Handshake)?;
             let made = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
-            Either::Right(Box::new(made.map_err(|_| BreakKind::Handshake)?))
+            let tls = made.map_err(|_| BreakKind::Handshake)?;
+            let is_http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
+            (Either::Right(Box::new(tls)), is_http2)
         } else {
-            Either::Left(socket)
+            (Either::Left(socket), knows_http2)
         };
-        let is_http2 = match &transport {
-            Either::Right(tls) => tls.get_ref().1.alpn_protocol() == Some(b"h2"),
-            Either::Left(_) => self.connections.http2_prior_knowledge,
-        };
-        Link::handshake(transport, meter, is_http2, self.max_head_bytes).await
+        let io = Io { transport, meter, failure: None };
+        let mut link = Link::handshake(io, is_http2, self.max_head_bytes).await?;
+        link.forwarder = proxy.filter(|proxy| !proxy.tunnels);
+        Ok(link)
     }
 }
 
-/// The addresses of a host.
-async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, BreakKind> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(address, port)]);
-    }
-    match lookup_host((host, port)).await.map(Iterator::collect::<Vec<_>>) {
-        Ok(addresses) if !addresses.is_empty() => Ok(addresses),
-        _ => Err(BreakKind::Resolve),
-    }
-}
-
-/// The first address that answers. Each gets an equal share of the time that is left, the last one all of it.
-async fn connect_any(addresses: &[SocketAddr], limit: Instant) -> Result<TcpStream, BreakKind> {
-    let mut last = BreakKind::Connect;
+/// A socket to the first address of the host that answers.
+async fn connect_any(host: &str, port: u16, limit: Instant) -> Result<TcpStream, BreakKind> {
+    let addresses: Vec<_> = lookup_host((host, port)).await.map_err(|_| BreakKind::Resolve)?.collect();
+    let mut last = BreakKind::Resolve;
     for (tried, address) in addresses.iter().enumerate() {
-        let shares = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
-        let share = limit.saturating_duration_since(Instant::now()) / shares;
-        match timeout(share.max(Duration::from_millis(1)), TcpStream::connect(address)).await {
+        let left = limit.saturating_duration_since(Instant::now());
+        let share = ConnectionConfig::share(left, addresses.len() - tried);
+        match timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(socket)) => return Ok(socket),
             Ok(Err(_)) => last = BreakKind::Connect,
             Err(_) => last = BreakKind::ConnectTimeout,

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use mcp_sse_core::client::{CallEvent, CallId, Done, ErrorReply, RespondError, Step};
+use mcp_sse_core::client::{Asked, CallEvent, CallId, Done, ErrorReply, RespondError, Step};
 use mcp_sse_core::jsonrpc::Id;
 use tokio::runtime::Handle;
 
@@ -64,11 +64,7 @@ impl Driver {
                     let trace = self.trace.attempt(id, request.body.len());
                     self.attempt = Some(Attempt::new(id, request, trace));
                 }
-                Some(Step::Release(_)) => {
-                    if let Some(attempt) = self.attempt.take() {
-                        attempt.release(&self.inner);
-                    }
-                }
+                Some(Step::Release(_)) => self.attempt.take().into_iter().for_each(|it| it.release(&self.inner)),
                 Some(Step::Background(_, other)) => {
                     Self::new(Arc::clone(&self.inner), other, self.runtime.clone(), None).run_in_background();
                 }
@@ -96,7 +92,8 @@ impl Driver {
             return;
         };
         if let (Some(handler), Some(runtime)) = (self.inner.handlers.get(method), &self.runtime) {
-            let asked = Asked { inner: Arc::clone(&self.inner), call, id: id.clone(), answer: None };
+            let inner = Arc::clone(&self.inner);
+            let asked = Asked::new(id.clone(), move |id, answer| inner.respond(call, id, answer));
             let answer = handler(message.clone());
             drop(runtime.spawn(async move { asked.answer(answer.await) }));
         }
@@ -104,34 +101,30 @@ impl Driver {
 
     /// Answers a request of the server's that came on this call.
     pub(crate) fn respond(&self, request: &Id, answer: Result<&str, ErrorReply>) -> Result<(), RespondError> {
-        let call = self.call.ok_or(RespondError::NotAsked)?;
-        self.inner.respond(call, request, answer)
+        self.call.map_or(Err(RespondError::NotAsked), |call| self.inner.respond(call, request, answer))
     }
 
     /// One thing that may wait: of the attempt under way, or until the next one is due.
     fn poll_progress(&mut self, call: CallId, cx: &mut Context<'_>) -> Poll<()> {
         let inner = &self.inner;
-        let mut due = inner.core().poll_timeout_of(call);
         if let Some(attempt) = &mut self.attempt {
             let lent = inner.core().lend_exchange(attempt.id);
             if let Some(mut exchange) = lent {
                 let trace = attempt.trace.clone();
                 let progress = trace.within(|| attempt.poll_advance(&mut exchange, inner, cx));
-                due = exchange.poll_timeout();
                 inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
                 if progress.is_ready() {
                     return Poll::Ready(());
                 }
             }
         }
+        let due = inner.core().poll_timeout_of(call);
         self.timer.poll(inner.clock, due, cx)
     }
 
     /// The caller waits for the end of the exchange too.
     pub(crate) fn read_to_end(&self) {
-        if let Some(call) = self.call {
-            self.inner.core().read_to_end(call);
-        }
+        self.call.into_iter().for_each(|call| self.inner.core().read_to_end(call));
     }
 
     /// Drives a call that nobody waits for any more, in a task of its own. Without a runtime it is dropped here, which
@@ -154,37 +147,11 @@ impl Driver {
         // What it has to tell is told already, and waits for nothing.
         let mut cx = Context::from_waker(Waker::noop());
         while let Poll::Ready(told) = self.poll(&mut cx) {
-            if let ControlFlow::Break(done) = told {
+            if let Some(done) = told.break_value() {
                 return Some(done);
             }
         }
-        self.inner.forget(call);
-        self.call = None;
         None
-    }
-}
-
-/// A request of the server's that waits for its answer. Dropped without one, as when the handler panics, it is an
-/// internal error.
-struct Asked {
-    inner: Arc<Inner>,
-    call: CallId,
-    id: Id,
-    answer: Option<Result<String, ErrorReply>>,
-}
-
-impl Asked {
-    fn answer(mut self, answer: Result<String, ErrorReply>) {
-        self.answer = Some(answer);
-    }
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let answer = self.answer.take().unwrap_or_else(|| Err(ErrorReply::internal()));
-        let answer = answer.as_deref().map_err(Clone::clone);
-        // The call may be over; then nobody waits for an answer any more.
-        self.inner.respond(self.call, &self.id, answer).ok();
     }
 }
 

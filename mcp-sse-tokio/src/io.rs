@@ -6,9 +6,9 @@
 //!
 //! Rules: what the network took is counted below TLS, what hyper gave and got above it. Over HTTP/1.1, a failure to write
 //! is not shown to hyper once a request has begun. The server may have answered before it closed, and hyper would stop
-//! reading; the read side tells how the connection ended. And on a fresh connection nothing is read before something of
-//! the request was taken: the server may speak early, and hyper would take it for noise on an idle connection. What was
-//! deciphered before a damaged record is given out before it.
+//! reading; the read side tells how the connection ended. And nothing is read before something of the request was taken:
+//! the server may speak early, and hyper would take it for noise on an idle connection. What was deciphered before a
+//! damaged record is given out before it.
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -18,59 +18,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use mcp_sse_core::exchange::BreakKind;
-use mcp_sse_core::http::ChunkedResponse;
+use mcp_sse_core::exchange::{BreakKind, Carriage};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
-use crate::request::Progress;
-
-/// What is known of a connection, since its last request began.
-#[derive(Debug, Default)]
-pub(crate) struct Facts {
-    /// Whether any bytes of the request were taken from hyper, and whether the network took any since it began.
-    is_taken: bool,
-    is_written: bool,
-    /// The request that was begun last, over HTTP/1.1, and whether it is the connection's first.
-    request: Option<Arc<Progress>>,
-    is_fresh: bool,
-    /// Whether all of it was given to the network.
-    pub(crate) is_sent: bool,
-    /// How the other side ended, once it has.
-    pub(crate) end: Option<BreakKind>,
-    /// How far the response is read.
-    pub(crate) response: ChunkedResponse,
-}
-
-impl Facts {
-    /// Whether the network took any byte of the request.
-    pub(crate) const fn has_begun(&self) -> bool {
-        self.request.is_some() && self.is_taken && self.is_written
-    }
-}
-
 /// A socket, and the facts about it, shared by whoever uses the connection.
 #[derive(Debug)]
 pub(crate) struct Meter {
     socket: TcpStream,
-    facts: Mutex<Facts>,
+    /// Since the last request began, over HTTP/1.1.
+    carriage: Mutex<Carriage>,
 }
 
 impl Meter {
     pub(crate) fn of(socket: TcpStream) -> Arc<Self> {
-        Arc::new(Self { socket, facts: Mutex::default() })
+        Arc::new(Self { socket, carriage: Mutex::default() })
     }
 
-    pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn carriage(&self) -> MutexGuard<'_, Carriage> {
+        self.carriage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request begins, the only one for now.
-    pub(crate) fn begin(&self, request: Arc<Progress>, is_fresh: bool) {
-        *self.facts() = Facts { request: Some(request), is_fresh, ..Facts::default() };
+    pub(crate) fn begin(&self, body_bytes: usize) {
+        *self.carriage() = Carriage::of_request(body_bytes);
     }
 
     /// Whether there is anything to read at this moment, an end included; the socket itself is asked, since the reactor
@@ -82,7 +56,7 @@ impl Meter {
 
     /// How the connection ended; that it is closed, if it did not tell.
     pub(crate) fn end(&self) -> BreakKind {
-        self.facts().end.unwrap_or(BreakKind::Closed)
+        self.carriage().end().unwrap_or(BreakKind::Closed)
     }
 }
 
@@ -103,9 +77,9 @@ impl AsyncRead for Socket {
         }
         loop {
             ready!(self.meter.socket.poll_read_ready(cx))?;
-            match self.meter.socket.try_read(buffer.initialize_unfilled()) {
+            match self.meter.socket.try_read_buf(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                result => return Poll::Ready(result.map(|bytes| buffer.advance(bytes))),
+                result => return Poll::Ready(result.map(drop)),
             }
         }
     }
@@ -118,7 +92,7 @@ impl AsyncWrite for Socket {
             match self.meter.socket.try_write(bytes) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 result => {
-                    self.meter.facts().is_written |= matches!(result, Ok(1..));
+                    self.meter.carriage().on_written(*result.as_ref().unwrap_or(&0));
                     return Poll::Ready(result);
                 }
             }
@@ -140,41 +114,33 @@ pub(crate) type Transport = Either<Socket, Box<TlsStream<Socket>>>;
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Io {
-    transport: Transport,
-    meter: Arc<Meter>,
+    pub(crate) transport: Transport,
+    pub(crate) meter: Arc<Meter>,
     /// Why nothing more can be deciphered, until it is told.
-    failure: Option<io::Error>,
+    pub(crate) failure: Option<io::Error>,
 }
 
 impl Io {
-    pub(crate) const fn new(transport: Transport, meter: Arc<Meter>) -> Self {
-        Self { transport, meter, failure: None }
-    }
-
     /// Takes what there is; of a damaged record it is told once all before it was taken.
     fn poll_take(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if let Some(failure) = self.failure.take() {
             return Poll::Ready(Err(failure));
         }
-        let transport = Pin::new(&mut self.transport);
-        match ready!(transport.poll_read(cx, buffer)) {
-            Err(failure) if failure.kind() == ErrorKind::InvalidData => {
-                let before = buffer.filled().len();
-                let rest = Pin::new(&mut self.transport).poll_read(cx, buffer);
-                if rest.is_pending() || buffer.filled().len() == before {
-                    return Poll::Ready(Err(failure));
-                }
-                self.failure = Some(failure);
-                Poll::Ready(Ok(()))
+        let mut result = ready!(Pin::new(&mut self.transport).poll_read(cx, buffer));
+        if result.as_ref().is_err_and(|failure| failure.kind() == ErrorKind::InvalidData) {
+            let before = buffer.filled().len();
+            let rest = Pin::new(&mut self.transport).poll_read(cx, buffer);
+            if rest.is_ready() && buffer.filled().len() > before {
+                self.failure = std::mem::replace(&mut result, Ok(())).err();
             }
-            result => Poll::Ready(result),
         }
+        Poll::Ready(result)
     }
 
     /// What a write or a flush came to, as hyper is to see it.
     fn shown<T>(&self, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match result {
-            Poll::Ready(Err(_)) if self.meter.facts().has_begun() => Poll::Pending,
+            Poll::Ready(Err(_)) if self.meter.carriage().has_begun() => Poll::Pending,
             result => result,
         }
     }
@@ -194,21 +160,17 @@ impl Drop for Io {
 
 impl AsyncRead for Io {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let is_withheld = {
-            let facts = self.meter.facts();
-            facts.is_fresh && !facts.is_taken
-        };
-        if is_withheld {
+        if self.meter.carriage().is_waiting() {
             return Poll::Pending;
         }
         let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
         let result = ready!(self.poll_take(cx, buffer));
         let taken = buffer.filled().get(before..).unwrap_or_default();
-        let mut facts = self.meter.facts();
+        let mut carriage = self.meter.carriage();
         match &result {
-            Ok(()) if taken.is_empty() && has_room => facts.end = Some(BreakKind::Closed),
-            Ok(()) => facts.response.follow(taken),
-            Err(error) => facts.end = Some(BreakKind::from(error)),
+            Ok(()) if taken.is_empty() && has_room => carriage.on_end(BreakKind::Closed),
+            Ok(()) => carriage.on_read(taken),
+            Err(error) => carriage.on_end(BreakKind::from(error)),
         }
         Poll::Ready(result)
     }
@@ -217,9 +179,8 @@ impl AsyncRead for Io {
 impl AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.transport).poll_write(cx, bytes);
-        if let Poll::Ready(Ok(1..)) = result {
-            let was_taken = std::mem::replace(&mut self.meter.facts().is_taken, true);
-            if !was_taken {
+        if let Poll::Ready(Ok(taken)) = result {
+            if self.meter.carriage().on_taken(bytes.get(..taken).unwrap_or_default()) {
                 // What was withheld may be read now. Over HTTP/1.1 the one who writes is the one who reads.
                 cx.waker().wake_by_ref();
             }
@@ -232,9 +193,7 @@ impl AsyncWrite for Io {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.transport).poll_flush(cx);
         if let Poll::Ready(Ok(())) = result {
-            let mut facts = self.meter.facts();
-            let is_taken = facts.request.as_ref().is_some_and(|request| request.is_all_taken());
-            facts.is_sent |= is_taken && facts.has_begun();
+            self.meter.carriage().on_flushed();
         }
         self.shown(result)
     }

@@ -31,7 +31,6 @@ mod drive;
 pub mod events;
 mod io;
 mod link;
-mod pool;
 mod proxy;
 mod reader;
 mod request;

@@ -1,25 +1,29 @@
 //! A connection that speaks HTTP, as hyper drives it, and what hyper's errors say.
 //!
-//! Facts reported: how far a request was written; how a response failed. Steps carried out: HTTP's side of connecting,
-//! and of `Step::Send`. An HTTP/1.1 connection is driven by the call that uses it and is closed by dropping it; an
-//! HTTP/2 connection is shared, and driven by a task that ends when the last handle and the last stream are gone.
+//! Facts reported: how a response failed. Steps carried out: HTTP's side of connecting and of `Step::Send`. An HTTP/1.1
+//! connection is driven by the call that uses it and is closed by dropping it; an HTTP/2 connection is shared, and driven
+//! by a task that ends when the last handle and the last stream are gone.
 
 use std::error::Error as _;
-use std::future::{Future, pending, poll_fn};
-use std::pin::Pin;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
+use bytes::Bytes;
 use h2::Reason;
+use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse};
-use tokio::sync::watch;
+use mcp_sse_core::client::HttpRequest;
+use mcp_sse_core::exchange::{BreakKind, Exchange, Framing};
+use tokio_util::sync::CancellationToken;
 
-use crate::io::{Io, Meter, Transport};
+use crate::io::{Io, Meter};
+use crate::proxy::Proxy;
 use crate::request::{Progress, RequestBody};
 
 /// hyper takes no smaller buffer.
@@ -38,174 +42,170 @@ pub(crate) type Sending = Boxed<Result<Response<Incoming>, Option<hyper::Error>>
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) enum Link {
-    /// Boxed for its size.
-    Http1(Box<Http1>),
-    Http2(Http2),
-}
-
-/// A connection for one call at a time.
-#[derive(Debug)]
-pub(crate) struct Http1 {
-    /// `None` once it has come to its end.
-    connection: Option<http1::Connection<TokioIo<Io>, RequestBody>>,
-    pub(crate) sender: http1::SendRequest<RequestBody>,
+pub(crate) struct Link {
+    http: Http,
     pub(crate) meter: Arc<Meter>,
+    /// The proxy that is given whole requests, if there is one.
+    pub(crate) forwarder: Option<Proxy>,
 }
 
-/// A handle to a connection that calls share.
-#[derive(Clone, Debug)]
-pub(crate) struct Http2 {
-    pub(crate) sender: http2::SendRequest<RequestBody>,
-    meter: Arc<Meter>,
-    /// Fails once hyper takes no more requests. Those that it has taken may still be answered.
-    taking: watch::Receiver<()>,
-}
-
-impl Http1 {
-    /// Lets hyper read and write; false once the connection has come to its end.
-    pub(crate) fn drive(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.connection.as_mut().is_some_and(|connection| Pin::new(connection).poll(cx).is_ready()) {
-            self.connection = None;
-        }
-        self.connection.is_some()
-    }
-
-    /// Whether a connection that nobody uses is still open, and silent; found without waiting.
-    pub(crate) fn is_usable(&mut self) -> bool {
-        let is_open = self.drive(&mut Context::from_waker(Waker::noop()));
-        is_open && self.sender.is_ready() && !self.meter.has_news()
-    }
+#[derive(Debug)]
+enum Http {
+    /// For one call at a time. The connection is gone once it has come to its end.
+    Alone(Option<Box<http1::Connection<TokioIo<Io>, RequestBody>>>, http1::SendRequest<RequestBody>),
+    /// A handle to one that calls share. Once it has ended, hyper takes no more requests; those that it has taken may
+    /// still be answered.
+    Shared(http2::SendRequest<RequestBody>, CancellationToken),
 }
 
 impl Link {
-    pub(crate) async fn handshake(
-        transport: Transport,
-        meter: Arc<Meter>,
-        is_http2: bool,
-        max_head_bytes: usize,
-    ) -> Result<Self, BreakKind> {
-        let io = TokioIo::new(Io::new(transport, Arc::clone(&meter)));
-        if is_http2 {
-            let made = http2::Builder::new(TokioExecutor::new())
+    pub(crate) async fn handshake(io: Io, is_http2: bool, max_head_bytes: usize) -> Result<Self, BreakKind> {
+        let (meter, io) = (Arc::clone(&io.meter), TokioIo::new(io));
+        let http = if is_http2 {
+            let (sender, connection) = http2::Builder::new(TokioExecutor::new())
                 .initial_stream_window_size(STREAM_WINDOW)
                 .initial_connection_window_size(CONNECTION_WINDOW)
                 .max_header_list_size(u32::try_from(max_head_bytes).unwrap_or(u32::MAX))
                 .handshake(io)
-                .await;
-            let (sender, connection) = made.map_err(|_| meter.end())?;
-            let (takes, taking) = watch::channel(());
+                .await
+                .map_err(|_| meter.end())?;
+            let ended = CancellationToken::new();
+            let end = ended.clone().drop_guard();
             // What it ends with is told to its streams.
             tokio::spawn(async move {
                 drop(connection.await);
-                drop(takes);
+                drop(end);
             });
-            Ok(Self::Http2(Http2 { sender, meter, taking }))
+            Http::Shared(sender, ended)
         } else {
-            let made = http1::Builder::new()
+            let (sender, connection) = http1::Builder::new()
                 .max_buf_size(max_head_bytes.saturating_add(1).max(MIN_BUFFER_BYTES))
                 .max_header_size(max_head_bytes)
                 .max_headers(MAX_HEADERS)
                 .handshake(io)
-                .await;
-            let (sender, connection) = made.map_err(|_| meter.end())?;
-            Ok(Self::Http1(Box::new(Http1 { connection: Some(connection), sender, meter })))
+                .await
+                .map_err(|_| meter.end())?;
+            Http::Alone(Some(Box::new(connection)), sender)
+        };
+        Ok(Self { http, meter, forwarder: None })
+    }
+
+    /// Whether calls share it: it speaks HTTP/2.
+    pub(crate) const fn is_shared(&self) -> bool {
+        matches!(self.http, Http::Shared(..))
+    }
+
+    /// Another handle, if calls share it.
+    pub(crate) fn share(&self) -> Option<Self> {
+        let Http::Shared(sender, ended) = &self.http else {
+            return None;
+        };
+        let (http, meter) = (Http::Shared(sender.clone(), ended.clone()), Arc::clone(&self.meter));
+        Some(Self { http, meter, forwarder: None })
+    }
+
+    /// Lets hyper read and write, if nobody else does; whether another request can be sent.
+    pub(crate) fn drive(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.http {
+            Http::Alone(connection, sender) => {
+                if connection.as_mut().is_some_and(|connection| Pin::new(connection).poll(cx).is_ready()) {
+                    *connection = None;
+                }
+                connection.is_some() && sender.is_ready()
+            }
+            Http::Shared(sender, _) => !sender.is_closed(),
         }
+    }
+
+    /// Whether one that was kept is still open, and silent; found without waiting.
+    pub(crate) fn is_usable(&mut self) -> bool {
+        let is_open = self.drive(&mut Context::from_waker(Waker::noop()));
+        is_open && (self.is_shared() || !self.meter.has_news())
     }
 
     /// Gives a request to hyper; nothing is written yet.
-    pub(crate) fn send(&mut self, request: Request<RequestBody>, progress: Arc<Progress>, is_fresh: bool) -> Sending {
-        match self {
-            Self::Http1(link) => {
-                link.meter.begin(progress, is_fresh);
-                let response = link.sender.send_request(request);
+    pub(crate) fn send(&mut self, request: &HttpRequest, body: Bytes) -> http::Result<(Sending, Arc<Progress>)> {
+        let (body_bytes, body) = (body.len(), RequestBody::new(body));
+        let (progress, given) = (Arc::clone(&body.progress), Arc::clone(&body.progress));
+        let request = self.build(request, body)?;
+        let sending: Sending = match &mut self.http {
+            Http::Alone(_, sender) => {
+                self.meter.begin(body_bytes);
+                let response = sender.send_request(request);
                 Box::pin(async move { response.await.map_err(Some) })
             }
-            Self::Http2(link) => {
-                let mut taking = link.taking.clone();
+            Http::Shared(sender, ended) => {
+                let (response, ended) = (sender.send_request(request), ended.clone());
                 // A request that is given to hyper in the very moment in which it ends can be lost within: no answer, no
                 // error. Of one that was taken the answer may still come.
-                let mut lost = Box::pin(async move {
-                    while taking.changed().await.is_ok() {}
-                    if !progress.withdraw() {
-                        pending::<()>().await;
+                Box::pin(async move {
+                    let mut response = pin!(response);
+                    match ended.run_until_cancelled(response.as_mut()).await {
+                        Some(response) => response.map_err(Some),
+                        None if given.withdraw() => Err(None),
+                        None => response.await.map_err(Some),
                     }
-                });
-                let mut response = Box::pin(link.sender.send_request(request));
-                Box::pin(poll_fn(move |cx| match response.as_mut().poll(cx) {
-                    Poll::Ready(response) => Poll::Ready(response.map_err(Some)),
-                    Poll::Pending => lost.as_mut().poll(cx).map(|()| Err(None)),
-                }))
+                })
             }
-        }
+        };
+        Ok((sending, progress))
     }
 
-    /// Why there is no response; besides, whether the peer says that it did not process the request (RFC 9113 section
-    /// 8.7): h2 gives a remote GOAWAY to a stream only if it is above the last one that the peer will process.
-    pub(crate) fn failure(&self, error: Option<&hyper::Error>) -> (BreakKind, bool) {
-        let Some(error) = error else {
-            return (BreakKind::Closed, false);
-        };
-        let meter = match self {
-            Self::Http1(link) => &link.meter,
-            Self::Http2(link) => &link.meter,
-        };
-        let cause = h2_error(error);
-        let is_refused = cause.is_some_and(|cause| {
-            cause.is_remote() && (cause.is_go_away() || cause.reason() == Some(Reason::REFUSED_STREAM))
-        });
-        let kind = match cause {
-            _ if error.is_parse_too_large() => BreakKind::HeadTooLarge,
-            Some(cause) => kind_of(cause, meter.end()),
-            None if error.is_parse() => BreakKind::Malformed,
-            None => meter.end(),
-        };
-        (kind, is_refused)
+    /// HTTP/1.1 names the target and `Host`, or the whole URL to a proxy that sends it on; HTTP/2 the whole URL.
+    fn build(&self, request: &HttpRequest, body: RequestBody) -> http::Result<Request<RequestBody>> {
+        let (endpoint, names_all) = (&request.endpoint, self.is_shared() || self.forwarder.is_some());
+        let uri = if names_all { endpoint.as_str() } else { endpoint.target() };
+        let mut built = Request::builder().method(request.method).uri(uri);
+        if !self.is_shared() {
+            built = built.header(HOST, endpoint.authority());
+        }
+        if let Some(value) = self.forwarder.as_ref().and_then(|proxy| proxy.authorization.as_ref()) {
+            built = built.header(PROXY_AUTHORIZATION, value);
+        }
+        for (name, value) in &request.headers {
+            built = built.header(&**name, value);
+        }
+        built.body(body)
     }
 
-    /// Tells of a body that failed: short of its framing, or broken.
-    pub(crate) fn tell_end(&self, error: &hyper::Error, exchange: &mut Exchange, now: Timestamp) -> Result<(), Misuse> {
-        match (self, h2_error(error)) {
-            (Self::Http1(link), _) => {
-                let facts = link.meter.facts();
-                // If the connection is fine, it is the framing that is not.
-                let kind = facts.end.unwrap_or(BreakKind::Malformed);
-                exchange.on_connection_end(kind, facts.response.is_complete(), now)
-            }
-            (Self::Http2(link), Some(cause)) => tell_stream_end(cause, link.meter.end(), exchange, now),
-            (Self::Http2(link), None) => exchange.on_broken(link.meter.end(), now),
-        }
+    /// Tells how a response failed: broken, or short of its framing.
+    pub(crate) fn tell_failure(&self, error: Option<&hyper::Error>, exchange: &mut Exchange, now: Timestamp) {
+        let (end, carriage) = (self.meter.end(), self.meter.carriage());
+        let told = match (error, error.and_then(h2_error)) {
+            (Some(error), _) if error.is_parse_too_large() => exchange.on_broken(BreakKind::HeadTooLarge, now),
+            (Some(error), None) if error.is_parse() => exchange.on_broken(BreakKind::Malformed, now),
+            (_, Some(cause)) => return tell_stream_end(cause, end, exchange, now),
+            (Some(_), None) if exchange.head().is_some() && !self.is_shared() => carriage.tell_end(exchange, now),
+            _ => exchange.on_broken(end, now),
+        };
+        // Misuse means that the exchange has ended; what follows from that says so too.
+        told.ok();
     }
 }
 
-/// Tells of a body over HTTP/2 that failed; `connection` is how its connection ended, if that is why.
-pub(crate) fn tell_stream_end(
-    error: &h2::Error,
-    connection: BreakKind,
-    exchange: &mut Exchange,
-    now: Timestamp,
-) -> Result<(), Misuse> {
+/// Whether the peer says that it did not process the request (RFC 9113 section 8.7): h2 gives a remote GOAWAY to a stream
+/// only if it is above the last one that the peer will process.
+pub(crate) fn is_refusal(error: &hyper::Error) -> bool {
+    h2_error(error).is_some_and(|cause| {
+        cause.is_remote() && (cause.is_go_away() || cause.reason() == Some(Reason::REFUSED_STREAM))
+    })
+}
+
+/// Tells of a response over HTTP/2 that failed; `connection` is how its connection ended, if that is why.
+pub(crate) fn tell_stream_end(error: &h2::Error, connection: BreakKind, exchange: &mut Exchange, now: Timestamp) {
+    let kind = match (error.is_io(), error.is_library(), error.is_go_away()) {
+        (true, ..) => connection,
+        (_, true, _) => BreakKind::Malformed,
+        (.., true) => BreakKind::Closed,
+        _ => BreakKind::Reset,
+    };
     let has_length = exchange.head().is_some_and(|head| head.content_length().is_some());
     let is_violation = error.is_library() && error.is_reset() && error.reason() == Some(Reason::PROTOCOL_ERROR);
-    if has_length && is_violation {
-        // h2 itself ends a stream whose data does not add up to its declared length. Of the frame by which it found that
-        // out, which may hold the whole answer, it shows nothing.
-        exchange.on_end(Framing::Discarded, now)
-    } else {
-        exchange.on_broken(kind_of(error, connection), now)
-    }
-}
-
-fn kind_of(error: &h2::Error, connection: BreakKind) -> BreakKind {
-    if error.is_io() {
-        connection
-    } else if error.is_library() {
-        BreakKind::Malformed
-    } else if error.is_go_away() {
-        BreakKind::Closed
-    } else {
-        BreakKind::Reset
-    }
+    // h2 itself ends a stream whose data does not add up to its declared length. Of the frame by which it found that
+    // out, which may hold the whole answer, it shows nothing.
+    let is_cut = has_length && is_violation;
+    let told = if is_cut { exchange.on_end(Framing::Discarded, now) } else { exchange.on_broken(kind, now) };
+    told.ok();
 }
 
 /// The error of HTTP/2 in one of hyper's.

@@ -8,14 +8,13 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
 
 use http::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
 use http::{Request, StatusCode, uri};
 use hyper::client::conn::http1;
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
-use mcp_sse_core::client::{BuildError, ConnectionConfig, Endpoint};
+use mcp_sse_core::client::{BuildError, Endpoint};
 use mcp_sse_core::exchange::BreakKind;
 
 use crate::io::Socket;
@@ -30,34 +29,13 @@ pub(crate) struct Proxy {
     pub(crate) tunnels: bool,
 }
 
-/// Which proxy connections go through.
-#[derive(Debug)]
-pub(crate) struct Proxies {
-    matcher: Matcher,
-    prior_knowledge: bool,
-    /// The client's own endpoint, and its proxy.
-    endpoint: Endpoint,
-    proxy: Option<Arc<Proxy>>,
-}
-
-impl Proxies {
-    pub(crate) fn new(matcher: Matcher, endpoint: &Endpoint, config: &ConnectionConfig) -> Result<Self, BuildError> {
-        let prior_knowledge = config.http2_prior_knowledge;
-        let proxy = Proxy::find(&matcher, endpoint, prior_knowledge)?;
-        Ok(Self { matcher, prior_knowledge, endpoint: endpoint.clone(), proxy })
-    }
-
-    /// The proxy for this endpoint, if there is to be one.
-    pub(crate) fn of(&self, endpoint: &Endpoint) -> Result<Option<Arc<Proxy>>, BreakKind> {
-        if endpoint.has_origin_of(&self.endpoint) {
-            return Ok(self.proxy.clone());
-        }
-        Proxy::find(&self.matcher, endpoint, self.prior_knowledge).map_err(|_| BreakKind::Proxy)
-    }
-}
-
 impl Proxy {
-    fn find(matcher: &Matcher, endpoint: &Endpoint, prior_knowledge: bool) -> Result<Option<Arc<Self>>, BuildError> {
+    /// The proxy for this endpoint, if there is to be one.
+    pub(crate) fn find(
+        matcher: &Matcher,
+        endpoint: &Endpoint,
+        prior_knowledge: bool,
+    ) -> Result<Option<Self>, BuildError> {
         let url = endpoint.as_str().parse().map_err(|_| BuildError::Unsendable)?;
         let Some(found) = matcher.intercept(&url) else {
             return Ok(None);
@@ -70,14 +48,12 @@ impl Proxy {
         authorization.iter_mut().for_each(|value| value.set_sensitive(true));
         // A proxy that is given requests speaks HTTP/1.1.
         let tunnels = endpoint.is_tls() || prior_knowledge;
-        Ok(Some(Arc::new(Self { host, port: found.uri().port_u16().unwrap_or(80), authorization, tunnels })))
+        Ok(Some(Self { host, port: found.uri().port_u16().unwrap_or(80), authorization, tunnels }))
     }
 
     /// Has the proxy connect to the endpoint's host; what is written to the socket from then on goes there.
     pub(crate) async fn tunnel(&self, socket: Socket, endpoint: &Endpoint) -> Result<Socket, BreakKind> {
-        let host = endpoint.host();
-        let bracketed = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        let authority = format!("{bracketed}:{}", endpoint.port());
+        let authority = endpoint.host_and_port();
         let mut request = Request::connect(&authority).header(HOST, &authority);
         if let Some(value) = &self.authorization {
             request = request.header(PROXY_AUTHORIZATION, value);

@@ -20,13 +20,13 @@ use crate::clock::Clock;
 #[derive(Debug)]
 pub(crate) struct Reader<B: Body> {
     /// `None` once it has ended.
-    body: Option<Pin<Box<B>>>,
+    body: Option<B>,
     /// What is left of the last frame.
     frame: Option<B::Data>,
     framing: Framing,
 }
 
-impl<B: Body> Reader<B> {
+impl<B: Body + Unpin> Reader<B> {
     /// Tells the head, and gives what reads the body. A head that comes too late is dropped: then the exchange has ended.
     pub(crate) fn begin(parts: &response::Parts, body: B, exchange: &mut Exchange, clock: Clock) -> Self {
         let headers = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
@@ -35,7 +35,7 @@ impl<B: Body> Reader<B> {
         // A body that is known to be empty before it is read has its end marked by its head.
         let is_marked = head.marks_end() || body.is_end_stream();
         let framing = if is_marked { Framing::Marked } else { Framing::Unmarked };
-        Self { body: Some(Box::pin(body)), frame: None, framing }
+        Self { body: Some(body), frame: None, framing }
     }
 
     /// Gives the exchange what there is, up to its next event: then something was reported. Gives an error of the body.
@@ -45,44 +45,40 @@ impl<B: Body> Reader<B> {
         clock: Clock,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), B::Error>> {
+        if self.frame.is_none() {
+            self.frame = ready!(self.poll_frame(cx)).transpose()?;
+        }
+        // Misuse means that the exchange has ended; what follows from that says so too.
         if let Some(frame) = &mut self.frame {
             let chunk = frame.chunk();
             let mut rest = chunk;
-            // Misuse means that the exchange has ended; what follows from that says so too.
             exchange.on_body(&mut rest, clock.now()).ok();
             let used = chunk.len() - rest.len();
             frame.advance(used);
             self.frame = self.frame.take().filter(Buf::has_remaining);
-            return Poll::Ready(Ok(()));
+        } else {
+            exchange.on_end(self.framing, clock.now()).ok();
         }
-        match ready!(self.poll_frame(cx)) {
-            Some(Ok(())) => exchange.on_timeout(clock.now()).ok(),
-            Some(Err(error)) => return Poll::Ready(Err(error)),
-            None => exchange.on_end(self.framing, clock.now()).ok(),
-        };
         Poll::Ready(Ok(()))
     }
 
     /// Reads frames and drops them; ready once there are none any more.
     pub(crate) fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.body.is_some() {
-            self.frame = None;
             ready!(self.poll_frame(cx));
         }
         Poll::Ready(())
     }
 
-    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(), B::Error>>> {
+    /// The data of the next frame. Trailers have none, and are the last.
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<B::Data, B::Error>>> {
         let Some(body) = &mut self.body else {
-            return Poll::Pending;
+            return Poll::Ready(None);
         };
-        let frame = ready!(body.as_mut().poll_frame(cx));
+        let frame = ready!(Pin::new(body).poll_frame(cx));
         if !matches!(frame, Some(Ok(_))) {
             self.body = None;
         }
-        Poll::Ready(frame.map(|frame| {
-            self.frame = frame?.into_data().ok().filter(Buf::has_remaining);
-            Ok(())
-        }))
+        Poll::Ready(frame.and_then(|frame| frame.map(|frame| frame.into_data().ok()).transpose()))
     }
 }

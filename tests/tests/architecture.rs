@@ -1,5 +1,6 @@
 //! ARCHITECTURE.md shows what the code does: its drawing of the states and its tables of endings are made
-//! from the code and compared. `UPDATE_DRAWINGS=1 cargo test -p mcp-sse-tests --test architecture` writes them.
+//! from the code and compared. `UPDATE_DRAWINGS=1 cargo test -p mcp-sse-tests --test architecture` writes them. And the tokio
+//! adapter's client is what the page says it is: facts and steps, in few lines, and no decision.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -245,4 +246,137 @@ fn the_drawings_are_what_the_code_does() {
         return;
     }
     assert!(drawn == page, "ARCHITECTURE.md is not what the code does; UPDATE_DRAWINGS=1 writes it anew");
+}
+
+/// The files of the tokio adapter's client that report facts and carry out steps.
+const FACTS_AND_STEPS: &[&str] = &["attempt", "clock", "connect", "drive", "io", "link", "proxy", "reader", "request"];
+
+/// Its other files: what its callers see, and what others embed.
+const FACE: &[&str] = &["body", "builder", "client", "codec", "events", "lib", "trace", "updates"];
+
+/// How many lines [`FACTS_AND_STEPS`] may have together.
+const MOST_LINES: usize = 900;
+
+/// Words of the protocol, as they stand in code: whoever names one has decided something.
+const PROTOCOL_WORDS: &[&str] = &[
+    "jsonrpc\"",
+    "\"result",
+    "\"error",
+    "\"method",
+    "\"params",
+    "_meta",
+    "tools/",
+    "initialize\"",
+    "notifications/",
+    "subscriptions/",
+    "progressToken",
+    "Mcp-",
+    "mcp-protocol",
+    "mcp-session",
+    "ast-event-id",
+    "ast-Event-ID",
+    "etry-After",
+    "etry-after",
+    "event-stream",
+    "application/json",
+    "-320",
+    "-326",
+];
+
+/// What only the core may judge by, or come to. The face hands some of them on, the files of facts and steps none.
+const DECISIONS: &[&str] = &[
+    "Verdict",
+    "Outcome",
+    "Exposure",
+    "FailureKind",
+    "Damage",
+    "Cause",
+    "Cursor",
+    "Era",
+    "ProtocolVersion",
+    "ReissuePolicy",
+    "Limits",
+    "StatusCode",
+];
+
+/// The lines of a file's code: those that are neither blank nor a comment, up to its tests.
+fn code(name: &str) -> (String, Vec<String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mcp-sse-tokio/src").join(format!("{name}.rs"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let lines = text.lines().map(str::trim).take_while(|line| *line != "#[cfg(test)]");
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//")).map(str::to_owned).collect();
+    (text, lines)
+}
+
+/// The words of a line of code.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
+}
+
+#[test]
+fn the_tokio_client_has_no_other_files() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mcp-sse-tokio/src");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(source).expect("the adapter is there") {
+        let name = entry.expect("a file").file_name().into_string().expect("a plain name");
+        found.extend(name.strip_suffix(".rs").map(str::to_owned));
+    }
+    found.sort();
+    let mut known = [FACTS_AND_STEPS, FACE].concat();
+    known.sort_unstable();
+    assert_eq!(found, known, "each file reports facts and carries out steps, or is a part of the face");
+}
+
+#[test]
+fn the_tokio_clients_files_say_which_facts_they_report_and_which_steps_they_carry_out() {
+    for name in FACTS_AND_STEPS {
+        let (text, _) = code(name);
+        let head = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+        let head = head.collect::<Vec<_>>().join(" ");
+        for said in ["Facts reported: ", "Steps carried out: "] {
+            assert!(head.contains(said), "{name} does not say: {said}");
+        }
+    }
+}
+
+#[test]
+fn the_tokio_clients_facts_and_steps_take_few_lines() {
+    let mut table = String::new();
+    let mut all = 0;
+    for name in FACTS_AND_STEPS {
+        let (_, lines) = code(name);
+        all += lines.len();
+        writeln!(table, "{name} {}", lines.len()).expect("a string takes all");
+    }
+    assert!(
+        all <= MOST_LINES,
+        "{all} lines, and {MOST_LINES} are allowed; what is no I/O belongs in the core:\n{table}"
+    );
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ARCHITECTURE.md"));
+    let told = format!("at most {MOST_LINES} lines");
+    assert!(page.expect("ARCHITECTURE.md is there").contains(&told), "ARCHITECTURE.md does not say {told:?}");
+}
+
+/// No decision in an adapter: its client part names no revision, no member of a message, no header of MCP's, no status and
+/// no code of an error, and its facts and steps none of the types that a decision is made by. The one status is the
+/// proxy's, whose answer to CONNECT is a fact about the connection.
+#[test]
+fn the_tokio_client_decides_nothing() {
+    for name in FACTS_AND_STEPS.iter().chain(FACE) {
+        for line in code(name).1 {
+            let line = line.split(" // ").next().unwrap_or_default();
+            for word in PROTOCOL_WORDS {
+                assert!(!line.contains(word), "{name}: {word} in {line:?}");
+            }
+            for word in words(line) {
+                let is_year =
+                    word.len() == 4 && word.starts_with("20") && word.bytes().all(|byte| byte.is_ascii_digit());
+                // A bound of the adapter's own may be any number, and has a name.
+                let is_status = !line.starts_with("const ") && matches!(word.parse(), Ok(100_u16..=599));
+                assert!(!is_year && !is_status, "{name}: {word} in {line:?}");
+                let is_allowed = FACE.contains(name) || (*name == "proxy" && word == "StatusCode");
+                assert!(is_allowed || !DECISIONS.contains(&word), "{name}: {word} in {line:?}");
+            }
+        }
+    }
 }

@@ -5,6 +5,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::fmt;
 
 use super::Client;
 use super::call::Kind;
@@ -41,6 +42,55 @@ impl ErrorReply {
     #[must_use]
     pub fn internal() -> Self {
         Self::new(INTERNAL_ERROR, "Internal error")
+    }
+}
+
+/// A request of the server's, held by whoever works on its answer. Dropped without one, as when a handler panics, it is
+/// answered with an internal error (F15).
+///
+/// ```
+/// use mcp_sse_core::client::{Asked, ErrorReply};
+/// use mcp_sse_core::jsonrpc::Id;
+///
+/// let mut told = Vec::new();
+/// let mut respond = |id: &Id, answer: Result<&str, ErrorReply>| {
+///     told.push((id.to_json(), answer.is_ok()));
+///     Ok(())
+/// };
+/// Asked::new(Id::from(7), &mut respond).answer(Ok("{}".to_owned()));
+/// drop(Asked::new(Id::from(8), &mut respond));
+/// assert_eq!(told, [("7".to_owned(), true), ("8".to_owned(), false)]);
+/// ```
+#[must_use = "dropping it answers with an error"]
+pub struct Asked<F: FnMut(&Id, Result<&str, ErrorReply>) -> Result<(), RespondError>> {
+    id: Id,
+    answer: Option<Result<String, ErrorReply>>,
+    respond: F,
+}
+
+impl<F: FnMut(&Id, Result<&str, ErrorReply>) -> Result<(), RespondError>> Asked<F> {
+    /// A request of this id. `respond` is given the answer, and calls [`Client::respond`].
+    pub const fn new(id: Id, respond: F) -> Self {
+        Self { id, answer: None, respond }
+    }
+
+    /// Answers it: the result as JSON text, or an error.
+    pub fn answer(mut self, answer: Result<String, ErrorReply>) {
+        self.answer = Some(answer);
+    }
+}
+
+impl<F: FnMut(&Id, Result<&str, ErrorReply>) -> Result<(), RespondError>> Drop for Asked<F> {
+    fn drop(&mut self) {
+        let answer = self.answer.take().unwrap_or_else(|| Err(ErrorReply::internal()));
+        // The call may be over; then nobody waits for an answer any more.
+        (self.respond)(&self.id, answer.as_deref().map_err(Clone::clone)).ok();
+    }
+}
+
+impl<F: FnMut(&Id, Result<&str, ErrorReply>) -> Result<(), RespondError>> fmt::Debug for Asked<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asked").finish_non_exhaustive()
     }
 }
 

@@ -94,6 +94,14 @@ impl ConnectionConfig {
         self.http2_prior_knowledge = known;
         self
     }
+
+    /// How long the next of so many addresses may take to answer, out of the time that is `left` for all of them: an
+    /// equal share, the last one all of it. At least 1 ms: some platforms take no shorter wait.
+    #[must_use]
+    pub fn share(left: Duration, addresses: usize) -> Duration {
+        let addresses = u32::try_from(addresses.max(1)).unwrap_or(u32::MAX);
+        (left / addresses).max(Duration::from_millis(1))
+    }
 }
 
 /// Connections that are kept for the next call: few, none for long, and the newest is taken first, since it is the
@@ -141,6 +149,16 @@ impl<T> IdleConnections<T> {
         self.kept.retain(|kept| now.saturating_duration_since(kept.since) < self.timeout);
         let at = self.kept.iter().rposition(|kept| kept.endpoint.has_origin_of(endpoint))?;
         Some(self.kept.remove(at).connection)
+    }
+
+    /// As [`take`](Self::take), but passes over those that turn out not to be usable any more, and drops them.
+    pub fn take_usable(
+        &mut self,
+        endpoint: &Endpoint,
+        now: Timestamp,
+        mut is_usable: impl FnMut(&mut T) -> bool,
+    ) -> Option<T> {
+        core::iter::from_fn(|| self.take(endpoint, now)).find_map(|mut kept| is_usable(&mut kept).then_some(kept))
     }
 
     /// Keeps a connection to this endpoint's origin; the oldest makes room for it.

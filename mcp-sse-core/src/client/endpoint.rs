@@ -116,6 +116,19 @@ impl Endpoint {
         }
     }
 
+    /// Host and port as the URL has them, as in a `Host` header (RFC 9110 section 7.2): an IPv6 address in brackets, the
+    /// port only if it is not the scheme's own.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        self.url.authority()
+    }
+
+    /// Host and port, whatever the port is, as a tunnel's target is named (RFC 9110 section 9.3.6).
+    #[must_use]
+    pub fn host_and_port(&self) -> String {
+        alloc::format!("{}:{}", self.url.host_str().unwrap_or_default(), self.port())
+    }
+
     /// The port, given or implied by the scheme.
     #[must_use]
     pub fn port(&self) -> u16 {

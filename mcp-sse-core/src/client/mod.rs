@@ -5,7 +5,7 @@
 //! `detour` reads what an answer says of the server and `detouring` acts on it, `channel` hands out what comes on the
 //! 2024-11-05 channel, `listening` what comes on the stream of a session that belongs to no call, `asking` answers the
 //! server's requests. `call` decides what follows a verdict, `http_request` makes a request's bytes, `endpoint` checks
-//! URLs, `policy` and `config` hold the caller's choices, `outcome` has the words. Does not belong here: what a response
+//! URLs, `policy` and `config` hold the caller's choices, `settings` collects them, `outcome` has the words. Does not belong here: what a response
 //! means ([`exchange`](crate::exchange)), sockets, clocks.
 
 mod asking;
@@ -24,6 +24,7 @@ mod outcome;
 mod policy;
 mod reply;
 mod running;
+mod settings;
 mod shared;
 pub mod subscription;
 pub mod versions;
@@ -32,7 +33,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use core::fmt;
 
-pub use asking::{ErrorReply, RespondError};
+pub use asking::{Asked, ErrorReply, RespondError};
 use call::{Call, Kind, Phase};
 pub use config::{BuildError, ClientConfig, ConfigError, Protocol};
 pub use connections::{ConnectionConfig, IdleConnections};
@@ -43,6 +44,7 @@ use origin::Origin;
 pub use outcome::{CallEvent, CallId, Done, Outcome, Step};
 pub use policy::{Backoff, CallOptions, ReissuePolicy};
 pub use reply::{CallError, Reply, ResultError, params_to_json, result_to_json};
+pub use settings::{Built, Settings};
 use shared::Shared;
 
 use crate::exchange::{Exchange, Exposure, FailureKind, TimeLimit};

@@ -2,10 +2,11 @@
 //!
 //! Lives here: [`Exchange`], which carries inputs to the states and the body, and keeps the evidence.
 //! `state` holds every transition and judges heads and endings, `body` reads bodies, `salvage` reads texts and tails,
-//! `reading` says whose a message is; `request`, `event`, `verdict` and `outcome` have the words. Does not belong here:
+//! `reading` says whose a message is; `carriage` turns what was seen of a connection into facts; `request`, `event`, `verdict` and `outcome` have the words. Does not belong here:
 //! what happens after the verdict (see [`client`](crate::client)), sockets, clocks.
 
 mod body;
+mod carriage;
 mod event;
 mod outcome;
 mod reading;
@@ -21,6 +22,7 @@ use core::time::Duration;
 
 pub use body::Ignored;
 use body::{Body, Manner};
+pub use carriage::Carriage;
 pub use event::{ExchangeEvent, Framing, Misuse, Want};
 pub use outcome::{
     Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind,
