@@ -21,6 +21,8 @@ use crate::stream::{Input, Stream, Wait};
 
 /// The response is read in pieces of at most this many bytes.
 const BUFFER_BYTES: usize = 64 << 10;
+/// And at first of this many: a head and a short answer, so that nobody clears memory that nothing comes to.
+const FIRST_BUFFER_BYTES: usize = 4 << 10;
 /// A body up to this size is written together with its head.
 const SMALL_BODY: usize = 16 << 10;
 /// While a request is written, this often is looked whether the response has come already.
@@ -55,6 +57,8 @@ pub(crate) struct Attempt {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Bytes that the next read asks for.
+    room: usize,
 }
 
 enum Stage {
@@ -115,7 +119,8 @@ enum BodyReader {
 
 impl Attempt {
     pub(crate) fn new(id: ExchangeId, request: Box<HttpRequest>) -> Self {
-        Self { id, request, stage: Stage::Unconnected, buffer: Vec::new(), start: 0, end: 0 }
+        let room = FIRST_BUFFER_BYTES;
+        Self { id, request, stage: Stage::Unconnected, buffer: Vec::new(), start: 0, end: 0, room }
     }
 
     /// Does one thing that may wait, and reports what happened.
@@ -133,15 +138,16 @@ impl Attempt {
 
     fn connect(&mut self, exchange: &mut Exchange, inner: &Inner) -> Result<Progress, Misuse> {
         let clock = inner.clock;
+        let now = clock.now();
         self.stage = Stage::Unconnected;
         let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-        let kept = if wants_fresh { None } else { inner.idle().take(&self.request.endpoint, clock.now()) };
+        let kept = if wants_fresh { None } else { inner.idle().take(&self.request.endpoint, now) };
         let stream = match kept {
             Some(mut kept) => {
-                exchange.on_reused(clock.now())?;
+                exchange.on_reused(now)?;
                 if kept.has_news() {
                     // It was closed meanwhile (E1); the exchange asks for a fresh one.
-                    exchange.on_broken(BreakKind::Closed, clock.now())?;
+                    exchange.on_broken(BreakKind::Closed, now)?;
                     return Ok(Progress::Some);
                 }
                 kept
@@ -182,7 +188,9 @@ impl Attempt {
         if exchange.state() == State::Ended {
             return Ok(Progress::Some);
         }
-        let left = exchange.poll_timeout().map_or(LOOK_FOR_RESPONSE, |due| clock.until(due).min(LOOK_FOR_RESPONSE));
+        let left = exchange
+            .poll_timeout()
+            .map_or(LOOK_FOR_RESPONSE, |due| due.saturating_duration_since(before).min(LOOK_FOR_RESPONSE));
         let unsent = &mut writing.unsent;
         let body: &[u8] = if unsent.has_body { &self.request.body } else { &[] };
         let bytes = match unsent.taken.checked_sub(unsent.head.len()) {
@@ -391,10 +399,13 @@ impl Attempt {
             (self.start, self.end) = (0, self.end - self.start);
         }
         // Only a head that is not complete, or a line of framing, is ever held: both are bounded.
-        self.buffer.resize(self.end + BUFFER_BYTES, 0);
+        self.buffer.resize(self.end + self.room, 0);
         let input = stream.read(self.buffer.get_mut(self.end..).unwrap_or_default(), wait)?;
         if let Input::Bytes(bytes) = input {
             self.end += bytes;
+            if bytes == self.room {
+                self.room = BUFFER_BYTES;
+            }
         }
         Ok(input)
     }

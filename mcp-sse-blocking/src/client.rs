@@ -471,8 +471,12 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
         let Some(call) = self.call else {
             return Turn::None;
         };
-        let step = inner.core().poll_step_of(call, inner.clock.now());
-        inner.wake();
+        let step = {
+            let mut core = inner.core();
+            let step = core.poll_step_of(call, inner.clock.now());
+            inner.wake_by(&mut core);
+            step
+        };
         match step {
             Some(Step::Send(id, request)) => self.attempt = Some(Attempt::new(id, request)),
             Some(Step::Release(_)) => {
@@ -508,9 +512,11 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
     fn go_on(&mut self, call: CallId, patience: Patience) -> Turn {
         let inner = &*self.client.inner;
         if let Some(attempt) = &mut self.attempt {
-            let lent = inner.core().lend_exchange(attempt.id);
+            let (lent, is_shared) = {
+                let mut core = inner.core();
+                (core.lend_exchange(attempt.id), patience == Patience::Some && core.is_shared(call))
+            };
             if let Some(mut exchange) = lent {
-                let is_shared = patience == Patience::Some && inner.core().is_shared(call);
                 let patience = if is_shared { Patience::AtMost(LOOK_AROUND) } else { patience };
                 let progress = attempt.advance(&mut exchange, inner, patience);
                 inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
@@ -548,7 +554,10 @@ impl Inner {
 
     /// Wakes those whom the core names: all who wait look for themselves.
     fn wake(&self) {
-        let mut core = self.core();
+        self.wake_by(&mut self.core());
+    }
+
+    fn wake_by(&self, core: &mut core_client::Client) {
         let mut is_any = false;
         while core.poll_wake().is_some() {
             is_any = true;

@@ -2,7 +2,7 @@
 //!
 //! Rule: bytes in, bytes and facts out; no socket here.
 
-use http::{HeaderMap, Request, Version, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Version, header};
 use mcp_sse_core::client::HttpRequest;
 use mcp_sse_core::http::ResponseHead;
 use ureq_proto::client::state::RecvResponse;
@@ -14,20 +14,25 @@ const MAX_INTERIM_HEADERS: usize = 32;
 
 /// A request as bytes, and the state that reads its response.
 pub(crate) fn write_request(request: &HttpRequest) -> Result<(Vec<u8>, Call<RecvResponse>), Error> {
-    let mut builder = Request::builder().method(request.method).uri(request.endpoint.as_str());
+    let refused = |error: http::Error| Error::BadHeader(error.to_string());
+    let builder = Request::builder().method(request.method).uri(request.endpoint.as_str());
+    let mut built = builder.body(()).map_err(refused)?;
+    let headers = built.headers_mut();
+    headers.reserve(request.headers.len() + 4);
     // The longest line must fit into the buffer at once, and all lines do.
     let mut room = request.endpoint.as_str().len() + 256;
     for (name, value) in &request.headers {
         room += name.len() + value.len() + 4;
-        builder = builder.header(&**name, value.as_str());
+        let name = HeaderName::try_from(&**name).map_err(|error| refused(error.into()))?;
+        let value = HeaderValue::try_from(&**value).map_err(|error| refused(error.into()))?;
+        headers.append(name, value);
     }
     let body_bytes = request.body.len();
     if body_bytes > 0 {
-        builder = builder.header(header::CONTENT_LENGTH, body_bytes);
+        headers.insert(header::CONTENT_LENGTH, body_bytes.into());
     }
-    let request = builder.body(()).map_err(|error| Error::BadHeader(error.to_string()))?;
 
-    let mut call = Call::new(request)?.proceed();
+    let mut call = Call::new(built)?.proceed();
     let mut head = vec![0; room];
     let mut written = 0;
     while !call.can_proceed() {

@@ -1,4 +1,5 @@
-//! The official SDK's client, speaking 2026-07-28.
+//! The official SDK's client, speaking 2026-07-28. It is given an HTTP client that keeps connections: the one that it makes
+//! by default opens one for each call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +47,7 @@ impl Rmcp {
             .max_sse_event_size(MOST_BYTES)
             .max_json_response_size(MOST_BYTES);
         let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-        let transport = StreamableHttpClientTransport::from_config(config);
+        let transport = StreamableHttpClientTransport::with_client(reqwest::Client::new(), config);
         Ok(Self { service: Handler::default().serve_with_lifecycle(transport, lifecycle).await? })
     }
 }
