@@ -37,6 +37,15 @@ impl Plan {
         }
         Ok(plan)
     }
+
+    /// Whether only streams were asked for, of which this bench has none; then it says so.
+    #[must_use]
+    pub fn leaves_out(&self, bench: &str) -> bool {
+        if self.only.is_some() {
+            println!("{bench}: left out, since only some streams were asked for");
+        }
+        self.only.is_some()
+    }
 }
 
 const USAGE: &str = "there are --quick, --only LETTERS and --picture FILE";

@@ -11,8 +11,6 @@ use std::time::Duration;
 use mcp_sse_core::client::{ExchangeId, HttpRequest};
 use mcp_sse_core::exchange::{BreakKind, Exchange, Framing, Misuse, State, Want};
 use mcp_sse_core::http::{Chunk, ChunkedReader, MalformedChunk};
-use ureq_proto::client::Call;
-use ureq_proto::client::state::RecvResponse;
 
 use crate::client::Inner;
 use crate::connect::Stop;
@@ -72,7 +70,6 @@ enum Stage {
 
 struct Writing {
     stream: Stream,
-    reading: Call<RecvResponse>,
     unsent: Unsent,
 }
 
@@ -89,7 +86,6 @@ struct Unsent {
 
 struct ReadingHead {
     stream: Stream,
-    reading: Option<Call<RecvResponse>>,
     rest: Rest,
 }
 
@@ -167,7 +163,7 @@ impl Attempt {
                 }
             },
         };
-        let Ok((mut head, reading)) = http1::write_request(&self.request) else {
+        let Some(mut head) = http1::write_request(&self.request) else {
             // The client checked its endpoint and headers; what HTTP still refuses was not sent.
             exchange.on_broken(BreakKind::Io, clock.now())?;
             return Ok(Progress::Some);
@@ -177,7 +173,7 @@ impl Attempt {
             head.extend_from_slice(&self.request.body);
         }
         let unsent = Unsent { head, has_body, taken: 0, has_begun: false };
-        self.stage = Stage::Writing(Writing { stream, reading, unsent });
+        self.stage = Stage::Writing(Writing { stream, unsent });
         Ok(Progress::Some)
     }
 
@@ -208,8 +204,7 @@ impl Attempt {
                 if output.is_flushed && unsent.taken == unsent.head.len() + body.len() {
                     exchange.on_sent(before)?;
                     self.request.body = Vec::new();
-                    let Writing { stream, reading, .. } = writing;
-                    self.stage = Stage::ReadingHead(ReadingHead { stream, reading: Some(reading), rest: Rest::None });
+                    self.stage = Stage::ReadingHead(ReadingHead { stream: writing.stream, rest: Rest::None });
                 } else {
                     // A server may refuse a request, and read no more of it, before it is all there.
                     let is_refused = output.written == 0 && unsent.has_begun && writing.stream.has_news();
@@ -233,17 +228,15 @@ impl Attempt {
     }
 
     fn look_for_response(writing: Writing, can_go_on: bool) -> Stage {
-        let Writing { stream, reading, unsent } = writing;
+        let Writing { stream, unsent } = writing;
         let rest = if can_go_on { Rest::Waits(unsent) } else { Rest::Refused };
-        Stage::ReadingHead(ReadingHead { stream, reading: Some(reading), rest })
+        Stage::ReadingHead(ReadingHead { stream, rest })
     }
 
     /// No response is there yet: goes on writing, if there is something left to write, or waits for more.
     fn await_head(reading: ReadingHead) -> Stage {
         match reading {
-            ReadingHead { stream, reading: Some(reading), rest: Rest::Waits(unsent) } => {
-                Stage::Writing(Writing { stream, reading, unsent })
-            }
+            ReadingHead { stream, rest: Rest::Waits(unsent) } => Stage::Writing(Writing { stream, unsent }),
             reading => Stage::ReadingHead(reading),
         }
     }
@@ -274,7 +267,7 @@ impl Attempt {
         // A head ends with a line feed: without a new one there is nothing new to see.
         let mut looks = self.unread().get(seen..).is_some_and(|new| new.contains(&b'\n'));
         while looks {
-            match http1::read_head(&mut reading.reading, self.unread()) {
+            match http1::read_head(self.unread()) {
                 Ok(Head::More) => looks = false,
                 Ok(Head::Interim(bytes)) => self.start += bytes,
                 Ok(Head::Final(head)) if head.bytes > inner.max_head_bytes => {

@@ -518,7 +518,11 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
             };
             if let Some(mut exchange) = lent {
                 let patience = if is_shared { Patience::AtMost(LOOK_AROUND) } else { patience };
-                let progress = attempt.advance(&mut exchange, inner, patience);
+                let mut progress = attempt.advance(&mut exchange, inner, patience);
+                // What tells nothing leads to no step; but a call that others may end looks for one.
+                while progress == Progress::Some && !is_shared && exchange.peek_event().is_none() {
+                    progress = attempt.advance(&mut exchange, inner, patience);
+                }
                 inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
                 return if progress == Progress::None { Turn::None } else { Turn::Some };
             }

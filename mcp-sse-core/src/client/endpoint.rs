@@ -123,6 +123,13 @@ impl Endpoint {
         }
     }
 
+    /// Host and port as the URL has them, as in a `Host` header (RFC 9110 section 7.2): an IPv6 address in brackets, the
+    /// port only if it is not the scheme's own.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        self.parts.url.authority()
+    }
+
     /// The port, given or implied by the scheme.
     #[must_use]
     pub fn port(&self) -> u16 {
