@@ -10,49 +10,41 @@
 
 use std::env;
 use std::fs;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use mcp_sse_benches::corpora::KINDS;
+use mcp_sse_benches::plan::{self, Plan};
 
 mod measure;
 mod picture;
 mod table;
 mod targets;
 
-use measure::{Plan, Streams};
+use measure::{Amount, Streams};
 
 /// Chunk sizes, in bytes: single bytes, a few, a short line, a TCP segment's payload on Ethernet, a TLS record, a pipe's
 /// buffer, all at once.
 const CHUNKS: [usize; 7] = [1, 7, 64, 1460, 16 * 1024, 64 * 1024, usize::MAX];
 
 fn main() -> ExitCode {
-    let mut plan = Plan::FULL;
-    let mut letters = None;
-    let mut picture = None;
-    let mut arguments = env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            // Cargo passes it to every bench.
-            "--bench" => {}
-            "--quick" => plan = Plan::QUICK,
-            "--only" => letters = arguments.next(),
-            "--picture" => picture = arguments.next(),
-            _ => {
-                eprintln!("unknown argument; there are --quick, --only LETTERS and --picture FILE");
-                return ExitCode::FAILURE;
-            }
+    let Plan { is_quick, only, picture, .. } = match Plan::of(env::args().skip(1)) {
+        Ok(plan) => plan,
+        Err(usage) => {
+            eprintln!("unknown argument; {usage}");
+            return ExitCode::FAILURE;
         }
-    }
-    print_machine();
+    };
+    let amount = if is_quick { &Amount::QUICK } else { &Amount::FULL };
+    println!("{}\n", plan::machine());
     table::print_head();
     let mut streams = Streams::default();
     let mut rows = Vec::new();
     for kind in &KINDS {
-        if letters.as_ref().is_some_and(|letters| !letters.contains(kind.letter)) {
+        if only.as_ref().is_some_and(|letters| !letters.contains(kind.letter)) {
             continue;
         }
         for chunk_bytes in CHUNKS {
-            let row = measure::row(kind, chunk_bytes, &plan, &mut streams);
+            let row = measure::row(kind, chunk_bytes, amount, &mut streams);
             table::print_row(&row);
             rows.push(row);
         }
@@ -66,17 +58,4 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
-}
-
-/// What a reader needs to know to measure the same.
-fn print_machine() {
-    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = processor.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let compiler = Command::new("rustc").arg("--version").output().map(|output| output.stdout).unwrap_or_default();
-    println!(
-        "mcp-sse-core {}; {}; {}\n",
-        env!("CARGO_PKG_VERSION"),
-        String::from_utf8_lossy(&compiler).trim(),
-        model.map_or("processor not known", |(_, model)| model)
-    );
 }

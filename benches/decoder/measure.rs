@@ -17,10 +17,11 @@ use std::time::Duration;
 use cpu_time::ThreadTime;
 use mcp_sse_benches::corpora::{Corpus, Kind, Random};
 use mcp_sse_benches::engines::{self, AnyEngine, Failure};
+use mcp_sse_benches::figures::median;
 use mcp_sse_benches::limits::LIMITS;
 
 /// How much is measured.
-pub(crate) struct Plan {
+pub(crate) struct Amount {
     rounds: usize,
     /// The most bytes of a stream.
     bytes: usize,
@@ -28,7 +29,7 @@ pub(crate) struct Plan {
     turn: Duration,
 }
 
-impl Plan {
+impl Amount {
     pub(crate) const FULL: Self = Self { rounds: 11, bytes: usize::MAX, turn: Duration::from_millis(5) };
     pub(crate) const QUICK: Self = Self { rounds: 5, bytes: 512 * 1024, turn: Duration::from_millis(1) };
 }
@@ -103,7 +104,7 @@ enum Run {
     Limit(fn(&[u8], usize) -> u64),
 }
 
-pub(crate) fn row(kind: &'static Kind, chunk_bytes: usize, plan: &Plan, streams: &mut Streams) -> Row {
+pub(crate) fn row(kind: &'static Kind, chunk_bytes: usize, amount: &Amount, streams: &mut Streams) -> Row {
     // Tiny chunks take long.
     let most = match chunk_bytes {
         1 => 1 << 20,
@@ -111,7 +112,7 @@ pub(crate) fn row(kind: &'static Kind, chunk_bytes: usize, plan: &Plan, streams:
         64 => 8 << 20,
         _ => usize::MAX,
     };
-    let bytes = kind.bytes.min(most).min(plan.bytes);
+    let bytes = kind.bytes.min(most).min(amount.bytes);
     let all = streams.get(kind, bytes).stream;
     let warm_up = streams.get(kind, FIRST_BYTES.min(bytes)).stream;
     let entrant = |name, run, stream| Entrant { name, run, stream, warm_up, speeds: Vec::new() };
@@ -132,7 +133,7 @@ pub(crate) fn row(kind: &'static Kind, chunk_bytes: usize, plan: &Plan, streams:
     }
     entrants.extend(LIMITS.iter().map(|limit| entrant(limit.name, Run::Limit(limit.run), all)));
 
-    run_rounds(&mut entrants, chunk_bytes, plan);
+    run_rounds(&mut entrants, chunk_bytes, amount);
     let [ours, owned, others @ ..] = entrants.as_slice() else { unreachable!("ours always runs") };
     let (peers, limits) = others.split_at(others.len() - LIMITS.len());
     let cell = |peer: &Entrant| {
@@ -178,16 +179,16 @@ fn fit(
     }
 }
 
-fn run_rounds(entrants: &mut [Entrant], chunk_bytes: usize, plan: &Plan) {
+fn run_rounds(entrants: &mut [Entrant], chunk_bytes: usize, amount: &Amount) {
     let mut order: Vec<usize> = (0..entrants.len()).collect();
-    let mut random = Random::new(plan.rounds as u64);
-    for round in 0..plan.rounds {
+    let mut random = Random::new(amount.rounds as u64);
+    for round in 0..amount.rounds {
         for last in (1..order.len()).rev() {
             order.swap(last, random.within(0, last));
         }
         for &index in &order {
             let is_slow = index > 0 && round >= SLOW_ROUNDS && ratio(&entrants[0], &entrants[index]) > SLOW;
-            let speed = (!is_slow).then(|| speed(&entrants[index], chunk_bytes, plan.turn));
+            let speed = (!is_slow).then(|| speed(&entrants[index], chunk_bytes, amount.turn));
             entrants[index].speeds.push(speed);
         }
     }
@@ -221,9 +222,4 @@ fn speed(entrant: &Entrant, chunk_bytes: usize, turn: Duration) -> f64 {
 fn ratio(ours: &Entrant, other: &Entrant) -> f64 {
     let rounds = ours.speeds.iter().zip(&other.speeds);
     median(rounds.filter_map(|(ours, other)| Some((*ours)? / (*other)?)).collect())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

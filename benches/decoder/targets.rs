@@ -1,5 +1,6 @@
 //! What is to be reached, and whether it is.
 
+use mcp_sse_benches::figures::verdict;
 use mcp_sse_benches::limits::{COPY, LINE_ENDS};
 
 use super::measure::Row;
@@ -78,7 +79,7 @@ fn print_target(target: &Target, rows: &[Row]) {
         target.least,
         row.kind.letter,
         table::chunks(row.chunk_bytes),
-        if ratio >= target.least { "pass" } else { "**short**" }
+        verdict(ratio >= target.least)
     );
 }
 

@@ -11,6 +11,7 @@ use std::alloc::System;
 use std::env;
 use std::process::{Command, ExitCode};
 
+use mcp_sse_benches::plan::Plan;
 use mcp_sse_benches::shapes::MIB;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -26,17 +27,15 @@ const THRESHOLD: &str = "MALLOC_MMAP_THRESHOLD_";
 const SIZES: [usize; 5] = [MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB];
 
 fn main() -> ExitCode {
-    let mut is_quick = false;
-    for argument in env::args().skip(1) {
-        match argument.as_str() {
-            // Cargo passes it to every bench.
-            "--bench" => {}
-            "--quick" => is_quick = true,
-            _ => {
-                eprintln!("unknown argument; there is --quick");
-                return ExitCode::FAILURE;
-            }
+    let said = match Plan::of(env::args().skip(1)) {
+        Ok(said) => said,
+        Err(usage) => {
+            eprintln!("unknown argument; {usage}");
+            return ExitCode::FAILURE;
         }
+    };
+    if said.leaves_out("growth") {
+        return ExitCode::SUCCESS;
     }
     if env::var_os(THRESHOLD).is_none() {
         return match again() {
@@ -47,9 +46,9 @@ fn main() -> ExitCode {
             }
         };
     }
-    let (sizes, rounds) = if is_quick { (&SIZES[..3], 5) } else { (&SIZES[..], 7) };
+    let (sizes, rounds) = if said.is_quick { (&SIZES[..3], 5) } else { (&SIZES[..], 7) };
     time::print(sizes, rounds);
-    if memory::print(is_quick) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if memory::print(said.is_quick) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn again() -> std::io::Result<ExitCode> {

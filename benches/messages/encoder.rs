@@ -17,7 +17,7 @@ use mcp_sse_benches::corpora::KINDS;
 use mcp_sse_benches::sink::{Digest, Sink as _};
 use mcp_sse_core::sse::{EventFields, SseDecoder, SseEncoder};
 
-use super::rounds::{Entrant, Plan, measure};
+use super::rounds::{Amount, Entrant, measure};
 
 /// No encoder that splits lines is faster.
 const LEAST: f64 = 1.0;
@@ -44,19 +44,19 @@ const ENCODERS: [(&str, Encode); 5] = [
 /// The first of other crates. `format!` is none: it does less than an encoder has to.
 const PEERS: usize = 3;
 
-pub(crate) fn print(plan: Plan) {
+pub(crate) fn print(amount: Amount) {
     let names: Vec<_> = ENCODERS.iter().skip(1).map(|(name, _)| format!("/ {name}")).collect();
     println!("| encoder | {}, MiB/s | {} | least of the crates | |", ENCODERS[0].0, names.join(" | "));
     println!("|---|---|{}---|---|", "---|".repeat(names.len()));
     for letter in "abgihd".chars() {
-        row(letter, plan);
+        row(letter, amount);
     }
     println!();
 }
 
-fn row(letter: char, plan: Plan) {
+fn row(letter: char, amount: Amount) {
     let kind = KINDS.iter().find(|kind| kind.letter == letter).expect("there is such a stream");
-    let corpus = kind.make(plan.bytes.min(kind.bytes));
+    let corpus = kind.make(amount.bytes.min(kind.bytes));
     let events: &'static [Event] = events(corpus.stream).leak();
     let is_right = |encode: Encode| {
         let mut stream = Vec::new();
@@ -74,7 +74,7 @@ fn row(letter: char, plan: Plan) {
         Entrant { run: Box::new(run) }
     };
     let entrants: Vec<_> = ENCODERS.iter().map(entrant).collect();
-    let speeds = measure(&entrants, plan);
+    let speeds = measure(&entrants, amount);
     let ratio = |index: usize| right[index].then(|| speeds[0].over(&speeds[index]));
     let cells: Vec<_> = (1..ENCODERS.len())
         .map(|index| ratio(index).map_or_else(|| "wrong".to_owned(), |ratio| format!("{ratio:.2}")))

@@ -10,7 +10,7 @@ use mcp_sse_benches::engines::{self, AnyEngine};
 use mcp_sse_core::jsonrpc;
 use mcp_sse_core::sse::SseDecoder;
 
-use super::rounds::{Entrant, Plan, measure};
+use super::rounds::{Amount, Entrant, measure};
 
 /// An exchange keeps so much of the decoder's rate.
 const LEAST: f64 = 0.60;
@@ -19,21 +19,21 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 const CHUNKS: [usize; 4] = [1460, 16 * 1024, 64 * 1024, usize::MAX];
 
-pub(crate) fn print(plan: Plan) {
+pub(crate) fn print(amount: Amount) {
     println!(
         "| b: MCP progress, chunks | decoder, MiB/s | Exchange, MiB/s | Exchange / decoder | decoder and `jsonrpc::read` \
          / decoder | decoder and a copy / decoder | at least | |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     let kind = KINDS.iter().find(|kind| kind.letter == 'b').expect("there is a stream b");
-    let corpus = kind.make(plan.bytes.min(kind.bytes));
+    let corpus = kind.make(amount.bytes.min(kind.bytes));
     for chunk_bytes in CHUNKS {
-        row(corpus, chunk_bytes, plan);
+        row(corpus, chunk_bytes, amount);
     }
     println!();
 }
 
-fn row(corpus: Corpus, chunk_bytes: usize, plan: Plan) {
+fn row(corpus: Corpus, chunk_bytes: usize, amount: Amount) {
     let engine = |engine: AnyEngine| {
         let digest = (engine.digest)(corpus.stream, chunk_bytes).ok();
         assert_eq!(digest, Some(corpus.events), "{} is wrong", engine.name);
@@ -52,7 +52,7 @@ fn row(corpus: Corpus, chunk_bytes: usize, plan: Plan) {
             decode(stream, chunk_bytes, |data| !black_box(&String::from(data)).is_empty())
         }),
     ];
-    let speeds = measure(&entrants, plan);
+    let speeds = measure(&entrants, amount);
     let [decoder, exchange, read, copy] = speeds.as_slice() else { unreachable!("each has its speeds") };
     let ratio = exchange.over(decoder);
     let rate = |runs: f64| runs * corpus.stream.len() as f64 / MIB;

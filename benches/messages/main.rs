@@ -8,22 +8,22 @@ mod encoder;
 mod exchange;
 mod rounds;
 
-use rounds::Plan;
+use mcp_sse_benches::plan::Plan;
+use rounds::Amount;
 
 fn main() -> ExitCode {
-    let mut plan = Plan::FULL;
-    for argument in env::args().skip(1) {
-        match argument.as_str() {
-            // Cargo passes it to every bench.
-            "--bench" => {}
-            "--quick" => plan = Plan::QUICK,
-            _ => {
-                eprintln!("unknown argument; there is --quick");
-                return ExitCode::FAILURE;
-            }
+    let said = match Plan::of(env::args().skip(1)) {
+        Ok(said) => said,
+        Err(usage) => {
+            eprintln!("unknown argument; {usage}");
+            return ExitCode::FAILURE;
         }
+    };
+    if said.leaves_out("messages") {
+        return ExitCode::SUCCESS;
     }
-    exchange::print(plan);
-    encoder::print(plan);
+    let amount = if said.is_quick { Amount::QUICK } else { Amount::FULL };
+    exchange::print(amount);
+    encoder::print(amount);
     ExitCode::SUCCESS
 }

@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
+use mcp_sse_benches::figures::median;
 
 /// One that takes turns.
 pub(crate) struct Entrant<'a> {
@@ -16,14 +17,14 @@ pub(crate) struct Entrant<'a> {
 
 /// How much is measured.
 #[derive(Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct Amount {
     pub(crate) rounds: usize,
     pub(crate) turn: Duration,
     /// The most bytes of a stream.
     pub(crate) bytes: usize,
 }
 
-impl Plan {
+impl Amount {
     pub(crate) const FULL: Self = Self { rounds: 15, turn: Duration::from_millis(30), bytes: 8 << 20 };
     pub(crate) const QUICK: Self = Self { rounds: 9, turn: Duration::from_millis(5), bytes: 512 << 10 };
 }
@@ -42,9 +43,9 @@ impl Speeds {
     }
 }
 
-pub(crate) fn measure(entrants: &[Entrant<'_>], plan: Plan) -> Vec<Speeds> {
+pub(crate) fn measure(entrants: &[Entrant<'_>], amount: Amount) -> Vec<Speeds> {
     let mut speeds: Vec<_> = entrants.iter().map(|_| Speeds(Vec::new())).collect();
-    for round in 0..plan.rounds {
+    for round in 0..amount.rounds {
         for turn in 0..entrants.len() {
             // Each follows another in the next round.
             let index = if round % 2 == 0 { turn } else { entrants.len() - 1 - turn };
@@ -52,7 +53,7 @@ pub(crate) fn measure(entrants: &[Entrant<'_>], plan: Plan) -> Vec<Speeds> {
             black_box(run());
             let start = ThreadTime::now();
             let mut runs = 0;
-            while start.elapsed() < plan.turn {
+            while start.elapsed() < amount.turn {
                 black_box(run());
                 runs += 1;
             }
@@ -60,9 +61,4 @@ pub(crate) fn measure(entrants: &[Entrant<'_>], plan: Plan) -> Vec<Speeds> {
         }
     }
     speeds
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -11,8 +11,6 @@ use std::time::Duration;
 use mcp_sse_core::client::{ExchangeId, HttpRequest};
 use mcp_sse_core::exchange::{BreakKind, Carriage, Exchange, Framing, Misuse, State, Want};
 use mcp_sse_core::http::{Chunk, ChunkedReader, MalformedChunk};
-use ureq_proto::client::Call;
-use ureq_proto::client::state::RecvResponse;
 
 use crate::client::Inner;
 use crate::connect::Stop;
@@ -21,6 +19,8 @@ use crate::stream::{Input, Stream, Wait};
 
 /// The response is read in pieces of at most this many bytes.
 const BUFFER_BYTES: usize = 64 << 10;
+/// And at first of this many: a head and a short answer, so that nobody clears memory that nothing comes to.
+const FIRST_BUFFER_BYTES: usize = 4 << 10;
 /// A body up to this size is written together with its head.
 const SMALL_BODY: usize = 16 << 10;
 /// While a request is written, this often is looked whether the response has come already.
@@ -55,6 +55,8 @@ pub(crate) struct Attempt {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Bytes that the next read asks for.
+    room: usize,
 }
 
 enum Stage {
@@ -68,7 +70,6 @@ enum Stage {
 
 struct Writing {
     stream: Stream,
-    reading: Call<RecvResponse>,
     unsent: Unsent,
 }
 
@@ -85,7 +86,6 @@ struct Unsent {
 
 struct ReadingHead {
     stream: Stream,
-    reading: Option<Call<RecvResponse>>,
     rest: Rest,
 }
 
@@ -115,7 +115,8 @@ enum BodyReader {
 
 impl Attempt {
     pub(crate) fn new(id: ExchangeId, request: Box<HttpRequest>) -> Self {
-        Self { id, request, stage: Stage::Unconnected, buffer: Vec::new(), start: 0, end: 0 }
+        let room = FIRST_BUFFER_BYTES;
+        Self { id, request, stage: Stage::Unconnected, buffer: Vec::new(), start: 0, end: 0, room }
     }
 
     /// Does one thing that may wait, and reports what happened.
@@ -133,15 +134,16 @@ impl Attempt {
 
     fn connect(&mut self, exchange: &mut Exchange, inner: &Inner) -> Result<Progress, Misuse> {
         let clock = inner.clock;
+        let now = clock.now();
         self.stage = Stage::Unconnected;
         let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-        let kept = if wants_fresh { None } else { inner.idle().take(&self.request.endpoint, clock.now()) };
+        let kept = if wants_fresh { None } else { inner.idle().take(&self.request.endpoint, now) };
         let stream = match kept {
             Some(mut kept) => {
-                exchange.on_reused(clock.now())?;
+                exchange.on_reused(now)?;
                 if kept.has_news() {
                     // It was closed meanwhile (E1); the exchange asks for a fresh one.
-                    exchange.on_broken(BreakKind::Closed, clock.now())?;
+                    exchange.on_broken(BreakKind::Closed, now)?;
                     return Ok(Progress::Some);
                 }
                 kept
@@ -161,7 +163,7 @@ impl Attempt {
                 }
             },
         };
-        let Ok((mut head, reading)) = http1::write_request(&self.request) else {
+        let Some(mut head) = http1::write_request(&self.request) else {
             // The client checked its endpoint and headers; what HTTP still refuses was not sent.
             exchange.on_broken(BreakKind::Io, clock.now())?;
             return Ok(Progress::Some);
@@ -171,7 +173,7 @@ impl Attempt {
             head.extend_from_slice(&self.request.body);
         }
         let unsent = Unsent { head, has_body, taken: 0, carriage: Carriage::of_request(self.request.body.len()) };
-        self.stage = Stage::Writing(Writing { stream, reading, unsent });
+        self.stage = Stage::Writing(Writing { stream, unsent });
         Ok(Progress::Some)
     }
 
@@ -182,7 +184,9 @@ impl Attempt {
         if exchange.state() == State::Ended {
             return Ok(Progress::Some);
         }
-        let left = exchange.poll_timeout().map_or(LOOK_FOR_RESPONSE, |due| clock.until(due).min(LOOK_FOR_RESPONSE));
+        let left = exchange
+            .poll_timeout()
+            .map_or(LOOK_FOR_RESPONSE, |due| due.saturating_duration_since(before).min(LOOK_FOR_RESPONSE));
         let unsent = &mut writing.unsent;
         let body: &[u8] = if unsent.has_body { &self.request.body } else { &[] };
         let bytes = match unsent.taken.checked_sub(unsent.head.len()) {
@@ -202,8 +206,7 @@ impl Attempt {
                 unsent.carriage.tell(exchange, before);
                 if unsent.carriage.is_sent() {
                     self.request.body = Vec::new();
-                    let Writing { stream, reading, .. } = writing;
-                    self.stage = Stage::ReadingHead(ReadingHead { stream, reading: Some(reading), rest: Rest::None });
+                    self.stage = Stage::ReadingHead(ReadingHead { stream: writing.stream, rest: Rest::None });
                 } else {
                     // A server may refuse a request, and read no more of it, before it is all there.
                     let is_refused = output.written == 0 && unsent.carriage.has_begun() && writing.stream.has_news();
@@ -227,17 +230,15 @@ impl Attempt {
     }
 
     fn look_for_response(writing: Writing, can_go_on: bool) -> Stage {
-        let Writing { stream, reading, unsent } = writing;
+        let Writing { stream, unsent } = writing;
         let rest = if can_go_on { Rest::Waits(unsent) } else { Rest::Refused };
-        Stage::ReadingHead(ReadingHead { stream, reading: Some(reading), rest })
+        Stage::ReadingHead(ReadingHead { stream, rest })
     }
 
     /// No response is there yet: goes on writing, if there is something left to write, or waits for more.
     fn await_head(reading: ReadingHead) -> Stage {
         match reading {
-            ReadingHead { stream, reading: Some(reading), rest: Rest::Waits(unsent) } => {
-                Stage::Writing(Writing { stream, reading, unsent })
-            }
+            ReadingHead { stream, rest: Rest::Waits(unsent) } => Stage::Writing(Writing { stream, unsent }),
             reading => Stage::ReadingHead(reading),
         }
     }
@@ -268,7 +269,7 @@ impl Attempt {
         // A head ends with a line feed: without a new one there is nothing new to see.
         let mut looks = self.unread().get(seen..).is_some_and(|new| new.contains(&b'\n'));
         while looks {
-            match http1::read_head(&mut reading.reading, self.unread()) {
+            match http1::read_head(self.unread()) {
                 Ok(Head::More) => looks = false,
                 Ok(Head::Interim(bytes)) => self.start += bytes,
                 Ok(Head::Final(head)) if head.bytes > inner.max_head_bytes => {
@@ -393,10 +394,13 @@ impl Attempt {
             (self.start, self.end) = (0, self.end - self.start);
         }
         // Only a head that is not complete, or a line of framing, is ever held: both are bounded.
-        self.buffer.resize(self.end + BUFFER_BYTES, 0);
+        self.buffer.resize(self.end + self.room, 0);
         let input = stream.read(self.buffer.get_mut(self.end..).unwrap_or_default(), wait)?;
         if let Input::Bytes(bytes) = input {
             self.end += bytes;
+            if bytes == self.room {
+                self.room = BUFFER_BYTES;
+            }
         }
         Ok(input)
     }

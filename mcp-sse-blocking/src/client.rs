@@ -447,8 +447,12 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
         let Some(call) = self.call else {
             return Turn::None;
         };
-        let step = inner.core().poll_step_of(call, inner.clock.now());
-        inner.wake();
+        let step = {
+            let mut core = inner.core();
+            let step = core.poll_step_of(call, inner.clock.now());
+            inner.wake_by(&mut core);
+            step
+        };
         match step {
             Some(Step::Send(id, request)) => self.attempt = Some(Attempt::new(id, request)),
             Some(Step::Release(_)) => {
@@ -484,11 +488,17 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
     fn go_on(&mut self, call: CallId, patience: Patience) -> Turn {
         let inner = &*self.client.inner;
         if let Some(attempt) = &mut self.attempt {
-            let lent = inner.core().lend_exchange(attempt.id);
+            let (lent, is_shared) = {
+                let mut core = inner.core();
+                (core.lend_exchange(attempt.id), patience == Patience::Some && core.is_shared(call))
+            };
             if let Some(mut exchange) = lent {
-                let is_shared = patience == Patience::Some && inner.core().is_shared(call);
                 let patience = if is_shared { Patience::AtMost(LOOK_AROUND) } else { patience };
-                let progress = attempt.advance(&mut exchange, inner, patience);
+                let mut progress = attempt.advance(&mut exchange, inner, patience);
+                // What tells nothing leads to no step; but a call that others may end looks for one.
+                while progress == Progress::Some && !is_shared && exchange.peek_event().is_none() {
+                    progress = attempt.advance(&mut exchange, inner, patience);
+                }
                 inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
                 return if progress == Progress::None { Turn::None } else { Turn::Some };
             }
@@ -531,7 +541,10 @@ impl Inner {
 
     /// Wakes those whom the core names: all who wait look for themselves.
     fn wake(&self) {
-        let mut core = self.core();
+        self.wake_by(&mut self.core());
+    }
+
+    fn wake_by(&self, core: &mut core_client::Client) {
         let mut is_any = false;
         while core.poll_wake().is_some() {
             is_any = true;

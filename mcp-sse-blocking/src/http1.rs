@@ -1,49 +1,39 @@
-//! HTTP/1.1 heads, by ureq-proto: a request's bytes, a response's facts, and how its body is framed.
+//! HTTP/1.1 heads: a request's bytes; a response's facts, read by httparse, and how its body is framed.
 //!
 //! Rule: bytes in, bytes and facts out; no socket here.
 
-use http::{HeaderMap, Request, Version, header};
+use httparse::Status;
 use mcp_sse_core::client::HttpRequest;
 use mcp_sse_core::http::ResponseHead;
-use ureq_proto::client::state::RecvResponse;
-use ureq_proto::client::{Call, RecvResponseResult, SendRequestResult};
-use ureq_proto::{BodyMode, Error};
 
-/// A head of status 100 may have this many header lines; in the field it has none.
-const MAX_INTERIM_HEADERS: usize = 32;
+/// More header lines than any server sends; the bound on a head's bytes holds besides.
+const MAX_HEADERS: usize = 128;
 
-/// A request as bytes, and the state that reads its response.
-pub(crate) fn write_request(request: &HttpRequest) -> Result<(Vec<u8>, Call<RecvResponse>), Error> {
-    let mut builder = Request::builder().method(request.method).uri(request.endpoint.as_str());
-    // The longest line must fit into the buffer at once, and all lines do.
-    let mut room = request.endpoint.as_str().len() + 256;
+/// The head of a request as bytes; nothing if a name or a value cannot stand in one.
+pub(crate) fn write_request(request: &HttpRequest) -> Option<Vec<u8>> {
+    let endpoint = &request.endpoint;
+    let lines: usize = request.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+    let mut head = Vec::with_capacity(endpoint.as_str().len() + lines + 64);
+    for part in [request.method, " ", endpoint.target(), " HTTP/1.1\r\nHost: ", endpoint.authority(), "\r\n"] {
+        head.extend_from_slice(part.as_bytes());
+    }
     for (name, value) in &request.headers {
-        room += name.len() + value.len() + 4;
-        builder = builder.header(&**name, value.as_str());
-    }
-    let body_bytes = request.body.len();
-    if body_bytes > 0 {
-        builder = builder.header(header::CONTENT_LENGTH, body_bytes);
-    }
-    let request = builder.body(()).map_err(|error| Error::BadHeader(error.to_string()))?;
-
-    let mut call = Call::new(request)?.proceed();
-    let mut head = vec![0; room];
-    let mut written = 0;
-    while !call.can_proceed() {
-        written += call.write(head.get_mut(written..).unwrap_or_default())?;
-    }
-    head.truncate(written);
-    let call = match call.proceed()? {
-        Some(SendRequestResult::SendBody(mut call)) => {
-            call.consume_direct_write(body_bytes)?;
-            call.proceed().ok_or(Error::BodyNotAllowed)?
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
+        let is_value = value.bytes().all(|byte| byte == b'\t' || !byte.is_ascii_control());
+        if !is_name || !is_value {
+            return None;
         }
-        // GET and DELETE have none.
-        Some(SendRequestResult::RecvResponse(call)) if body_bytes == 0 => call,
-        _ => return Err(Error::BodyNotAllowed),
-    };
-    Ok((head, call))
+        for part in [name, ": ", value, "\r\n"] {
+            head.extend_from_slice(part.as_bytes());
+        }
+    }
+    if !request.body.is_empty() {
+        head.extend_from_slice(b"Content-Length: ");
+        head.extend_from_slice(request.body.len().to_string().as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    Some(head)
 }
 
 /// How the body of a response is framed.
@@ -84,68 +74,48 @@ pub(crate) struct FinalHead {
 pub(crate) enum HeadError {
     /// It is not HTTP/1.
     Malformed,
-    /// It has more header lines than ureq-proto takes (128).
+    /// It has more header lines than are taken.
     TooLarge,
 }
 
-impl From<Error> for HeadError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::HttpParseTooManyHeaders => Self::TooLarge,
-            _ => Self::Malformed,
-        }
-    }
-}
-
-/// Reads a head off the front of `input`. `call` is used up by a final head.
-pub(crate) fn read_head(call: &mut Option<Call<RecvResponse>>, input: &[u8]) -> Result<Head, HeadError> {
-    if let Some(bytes) = continue_bytes(input) {
-        return Ok(Head::Interim(bytes));
-    }
-    let mut reading = call.take().ok_or(HeadError::Malformed)?;
-    let (bytes, response) = reading.try_response(input, false)?;
-    let Some(response) = response else {
-        *call = Some(reading);
-        return Ok(if bytes == 0 { Head::More } else { Head::Interim(bytes) });
+/// Reads a head off the front of `input`.
+pub(crate) fn read_head(input: &[u8]) -> Result<Head, HeadError> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    let bytes = match response.parse(input) {
+        Ok(Status::Complete(bytes)) => bytes,
+        Ok(Status::Partial) => return Ok(Head::More),
+        Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooLarge),
+        Err(_) => return Err(HeadError::Malformed),
     };
-    if response.status().is_informational() {
+    let is_http11 = response.version == Some(1);
+    let status = match response.code {
         // 101: nobody asked for another protocol.
-        return Err(HeadError::Malformed);
-    }
-    let framing = match reading.proceed() {
-        Some(RecvResponseResult::RecvBody(body)) => match body.body_mode() {
-            BodyMode::NoBody => BodyFraming::None,
-            BodyMode::LengthDelimited(bytes) => BodyFraming::Length(bytes),
-            BodyMode::Chunked => BodyFraming::Chunked,
-            BodyMode::CloseDelimited => BodyFraming::UntilClose,
-        },
-        _ => BodyFraming::None,
+        None | Some(..100 | 101) => return Err(HeadError::Malformed),
+        Some(102..200 | 100) => return Ok(Head::Interim(bytes)),
+        Some(status) => status,
     };
-    let headers = response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let head = ResponseHead::from_headers(response.status().as_u16(), headers);
-    let keeps_alive = framing != BodyFraming::UntilClose && keeps_alive(response.version(), response.headers());
+    let head = ResponseHead::from_headers(status, response.headers.iter().map(|header| (header.name, header.value)));
+    // RFC 9112 section 6.3: a length that is none leaves it in doubt where the body ends.
+    let framing = match head.content_length() {
+        _ if head.has_invalid_content_length() => return Err(HeadError::Malformed),
+        _ if matches!(status, 204 | 304) => BodyFraming::None,
+        _ if head.is_chunked() && is_http11 => BodyFraming::Chunked,
+        Some(bytes) => BodyFraming::Length(bytes),
+        None => BodyFraming::UntilClose,
+    };
+    let keeps_alive = framing != BodyFraming::UntilClose && keeps_alive(is_http11, response.headers);
     Ok(Head::Final(Box::new(FinalHead { bytes, head, framing, keeps_alive })))
 }
 
-/// The bytes of a whole head of status 100 at the front of `input`. ureq-proto takes header lines in one for
-/// an error, but they are as good there as in any other interim head (RFC 9110 section 15.2).
-fn continue_bytes(input: &[u8]) -> Option<usize> {
-    if !matches!(input.get(8..12), Some(b" 100")) {
-        return None;
-    }
-    let mut headers = [httparse::EMPTY_HEADER; MAX_INTERIM_HEADERS];
-    let mut response = httparse::Response::new(&mut headers);
-    match response.parse(input) {
-        Ok(httparse::Status::Complete(bytes)) if response.code == Some(100) => Some(bytes),
-        _ => None,
-    }
-}
-
 /// RFC 9112 section 9.3.
-fn keeps_alive(version: Version, headers: &HeaderMap) -> bool {
+fn keeps_alive(is_http11: bool, headers: &[httparse::Header<'_>]) -> bool {
     let says = |option: &str| {
-        let values = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(option))
+        let mut values = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("connection"));
+        values.any(|header| {
+            let mut options = header.value.split(|byte| *byte == b',');
+            options.any(|said| said.trim_ascii().eq_ignore_ascii_case(option.as_bytes()))
+        })
     };
-    !says("close") && (version != Version::HTTP_10 || says("keep-alive"))
+    !says("close") && (is_http11 || says("keep-alive"))
 }

@@ -4,10 +4,14 @@
 //! between; no buffering beyond what TLS needs. What bytes mean is not known here.
 
 use std::io::{self, ErrorKind, Read, Write};
+#[cfg(unix)]
+use std::mem::MaybeUninit;
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use rustls::Connection;
+#[cfg(unix)]
+use socket2::SockRef;
 
 /// So many reads at most find out whether a kept TLS connection has news.
 const MAX_IDLE_READS: usize = 8;
@@ -48,8 +52,18 @@ pub(crate) enum Wait {
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    socket: TcpStream,
+    socket: Socket,
     tls: Option<Box<Tls>>,
+}
+
+/// A socket, and how it was set to wait: saying it again would be a system call for nothing.
+#[derive(Debug)]
+struct Socket {
+    socket: TcpStream,
+    is_nonblocking: bool,
+    /// How long reads and writes wait; `None` is for ever.
+    reads_wait: Option<Duration>,
+    writes_wait: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -61,11 +75,11 @@ struct Tls {
 
 impl Stream {
     pub(crate) const fn plain(socket: TcpStream) -> Self {
-        Self { socket, tls: None }
+        Self { socket: Socket::new(socket), tls: None }
     }
 
     pub(crate) fn tls(socket: TcpStream, session: impl Into<Connection>) -> Self {
-        Self { socket, tls: Some(Box::new(Tls { session: session.into(), failure: None })) }
+        Self { socket: Socket::new(socket), tls: Some(Box::new(Tls { session: session.into(), failure: None })) }
     }
 
     /// Whether the TLS handshake, if there is any, is done and all of it sent.
@@ -79,16 +93,15 @@ impl Stream {
             return Ok(());
         };
         let session = &mut tls.session;
-        prepare(socket, wait)?;
         if session.wants_write() {
-            return or_nothing(session.write_tls(socket)).map(drop);
+            return or_nothing(session.write_tls(socket.to_write(wait)?)).map(drop);
         }
-        if or_nothing(session.read_tls(socket))? == Some(0) {
+        if or_nothing(session.read_tls(socket.to_read(wait)?))? == Some(0) {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         session.process_new_packets().map(drop).map_err(|error| {
             // The peer learns why, if it still listens.
-            session.write_tls(socket).ok();
+            socket.to_write(wait).and_then(|socket| session.write_tls(socket)).ok();
             io::Error::new(ErrorKind::InvalidData, error)
         })
     }
@@ -97,8 +110,7 @@ impl Stream {
     pub(crate) fn read(&mut self, buffer: &mut [u8], wait: Wait) -> io::Result<Input> {
         let Self { socket, tls } = self;
         let Some(tls) = tls else {
-            prepare(socket, wait)?;
-            return Ok(match or_nothing(socket.read(buffer))? {
+            return Ok(match or_nothing(socket.to_read(wait)?.read(buffer))? {
                 None => Input::Nothing,
                 Some(0) => Input::End,
                 Some(bytes) => Input::Bytes(bytes),
@@ -107,8 +119,7 @@ impl Stream {
         if let Some(input) = tls.plaintext(buffer)? {
             return Ok(input);
         }
-        prepare(socket, wait)?;
-        if or_nothing(tls.session.read_tls(socket))?.is_none() {
+        if or_nothing(tls.session.read_tls(socket.to_read(wait)?))?.is_none() {
             return Ok(Input::Nothing);
         }
         tls.process();
@@ -118,7 +129,7 @@ impl Stream {
     /// Writes from `bytes`, waiting once at most. With nothing left to take it flushes what TLS holds.
     pub(crate) fn write(&mut self, bytes: &[u8], wait: Wait) -> io::Result<Output> {
         let Self { socket, tls } = self;
-        prepare(socket, wait)?;
+        let socket = socket.to_write(wait)?;
         let Some(Tls { session, .. }) = tls.as_deref_mut() else {
             let written = or_nothing(socket.write(bytes))?.unwrap_or(0);
             return Ok(Output { taken: written, written, is_flushed: true });
@@ -133,22 +144,21 @@ impl Stream {
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if let Some(Tls { session, .. }) = self.tls.as_deref_mut() {
             session.send_close_notify();
-            prepare(&self.socket, Wait::No)?;
             // A peer that does not take it sees the end of the connection.
-            session.write_tls(&mut self.socket).ok();
+            session.write_tls(self.socket.to_write(Wait::No)?).ok();
         }
-        self.socket.shutdown(Shutdown::Write)
+        self.socket.socket.shutdown(Shutdown::Write)
     }
 
     /// Whether the peer has sent something or closed, found without waiting; nothing of it is lost. A kept
     /// connection on which this is so cannot be used again.
     pub(crate) fn has_news(&mut self) -> bool {
         let Self { socket, tls } = self;
-        if prepare(socket, Wait::No).is_err() {
-            return true;
-        }
         let Some(tls) = tls else {
-            return !matches!(or_nothing(socket.peek(&mut [0])), Ok(None));
+            return !matches!(or_nothing(socket.peek()), Ok(None));
+        };
+        let Ok(socket) = socket.to_read(Wait::No) else {
+            return true;
         };
         // Records that carry nothing for us, such as session tickets, are no news; a flood of them is.
         for _ in 0..MAX_IDLE_READS {
@@ -202,27 +212,83 @@ impl Drop for Stream {
         // What is still pending of a request that was given up must not go out, or it would be whole over there.
         if let Some(Tls { session, .. }) = self.tls.as_deref_mut().filter(|tls| !tls.session.wants_write()) {
             session.send_close_notify();
-            if prepare(&self.socket, Wait::No).is_ok() {
-                // A peer that does not listen any more needs no farewell.
-                session.write_tls(&mut self.socket).ok();
-            }
+            // A peer that does not listen any more needs no farewell.
+            self.socket.to_write(Wait::No).and_then(|socket| session.write_tls(socket)).ok();
         }
-        self.socket.shutdown(Shutdown::Both).ok();
+        self.socket.socket.shutdown(Shutdown::Both).ok();
     }
 }
 
-/// Sets how long the socket may wait.
-fn prepare(socket: &TcpStream, wait: Wait) -> io::Result<()> {
-    match wait {
-        Wait::No => socket.set_nonblocking(true),
-        Wait::AtMost(most) => {
-            // A time-out of zero would mean none; one below a millisecond would be rounded to it.
-            let most = most.map(|most| most.max(Duration::from_millis(1)));
-            socket.set_nonblocking(false)?;
-            socket.set_read_timeout(most)?;
-            socket.set_write_timeout(most)
-        }
+impl Socket {
+    const fn new(socket: TcpStream) -> Self {
+        Self { socket, is_nonblocking: false, reads_wait: None, writes_wait: None }
     }
+
+    /// The socket, set for a read that waits so long at most.
+    fn to_read(&mut self, wait: Wait) -> io::Result<&mut TcpStream> {
+        if let Some(most) = self.block(wait)? {
+            if let Some(most) = changed(self.reads_wait, most) {
+                self.socket.set_read_timeout(most)?;
+                self.reads_wait = most;
+            }
+        }
+        Ok(&mut self.socket)
+    }
+
+    /// The socket, set for a write that waits so long at most.
+    fn to_write(&mut self, wait: Wait) -> io::Result<&mut TcpStream> {
+        if let Some(most) = self.block(wait)? {
+            if let Some(most) = changed(self.writes_wait, most) {
+                self.socket.set_write_timeout(most)?;
+                self.writes_wait = most;
+            }
+        }
+        Ok(&mut self.socket)
+    }
+
+    /// Sets whether it waits at all, and gives how long, if it does.
+    fn block(&mut self, wait: Wait) -> io::Result<Option<Option<Duration>>> {
+        let is_nonblocking = wait == Wait::No;
+        if self.is_nonblocking != is_nonblocking {
+            self.socket.set_nonblocking(is_nonblocking)?;
+            self.is_nonblocking = is_nonblocking;
+        }
+        Ok(match wait {
+            Wait::No => None,
+            Wait::AtMost(most) => Some(most),
+        })
+    }
+
+    /// Looks for bytes, without waiting and without taking any.
+    #[cfg(unix)]
+    fn peek(&mut self) -> io::Result<usize> {
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        SockRef::from(&self.socket).recv_with_flags(&mut [MaybeUninit::uninit()], flags)
+    }
+
+    /// Looks for bytes, without waiting and without taking any.
+    #[cfg(not(unix))]
+    fn peek(&mut self) -> io::Result<usize> {
+        self.to_read(Wait::No)?.peek(&mut [0])
+    }
+}
+
+/// The wait to be set instead of the one that is; nothing, if that will do. A wait of seconds may be over before its
+/// time, down to half of it, since whoever waits looks at the clock: so one that is a little shorter from call to call is
+/// set once.
+fn changed(set: Option<Duration>, wanted: Option<Duration>) -> Option<Option<Duration>> {
+    let Some(wanted) = wanted else {
+        return set.map(|_| None);
+    };
+    if wanted >= Duration::from_secs(1) {
+        if set.is_some_and(|set| set <= wanted && set >= wanted / 2) {
+            return None;
+        }
+        return Some(Some(wanted / 4 * 3));
+    }
+    // A time-out of zero would mean none; one below a millisecond would be rounded to it.
+    let wanted = Some(wanted.max(Duration::from_millis(1)));
+    (set != wanted).then_some(wanted)
 }
 
 /// A wait that is over is no error, and an interrupted one is tried again by whoever looks at the clock.

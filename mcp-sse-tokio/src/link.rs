@@ -163,7 +163,7 @@ impl Link {
             built = built.header(PROXY_AUTHORIZATION, value);
         }
         for (name, value) in &request.headers {
-            built = built.header(&**name, value);
+            built = built.header(&**name, &**value);
         }
         built.body(body)
     }

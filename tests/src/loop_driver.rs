@@ -208,7 +208,7 @@ impl Post {
 #[must_use]
 pub fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
     let mut values = request.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
-    let value = values.next().map(|(_, value)| value.as_str());
+    let value = values.next().map(|(_, value)| &**value);
     assert!(values.next().is_none(), "{name} comes twice");
     value
 }

@@ -7,7 +7,7 @@
 use httparse::Status;
 use mcp_sse_core::http::{Chunk, ChunkedReader, MalformedChunk, RequestHead};
 
-/// More header lines than that no client sends; ureq-proto takes as many of a response.
+/// More header lines than that no client sends; the client takes as many of a response.
 const MAX_HEADERS: usize = 128;
 
 /// A request, but for its body.

@@ -4,6 +4,7 @@
 //! is dropped. Resolving is the `url` crate's work (RFC 3986 section 5.2, WHATWG URL).
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt;
 
 use url::{Host, Url};
@@ -21,6 +22,12 @@ use url::{Host, Url};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Endpoint {
+    /// Every request has one.
+    parts: Arc<Parts>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Parts {
     url: Url,
     target: String,
 }
@@ -68,14 +75,14 @@ impl Endpoint {
             target.push('?');
             target.push_str(query);
         }
-        Ok(Self { url, target })
+        Ok(Self { parts: Arc::new(Parts { url, target }) })
     }
 
     /// What `reference` means here, if it leads to the same origin: scheme, host and port (E18).
     #[must_use]
     pub fn join_same_origin(&self, reference: &str) -> Option<Self> {
-        let joined = self.url.join(reference).ok()?;
-        (joined.origin() == self.url.origin()).then(|| Self::from_url(joined).ok()).flatten()
+        let joined = self.parts.url.join(reference).ok()?;
+        (joined.origin() == self.parts.url.origin()).then(|| Self::from_url(joined).ok()).flatten()
     }
 
     /// What `reference` means here, wherever it leads (H1); nothing if it is empty or no reference at all.
@@ -85,32 +92,32 @@ impl Endpoint {
         if reference.is_empty() || reference.bytes().any(|byte| byte <= b' ' || byte == 0x7F) {
             return None;
         }
-        Self::from_url(self.url.join(reference).ok()?).ok()
+        Self::from_url(self.parts.url.join(reference).ok()?).ok()
     }
 
     /// Whether scheme, host and port are those of `other`.
     #[must_use]
     pub fn has_origin_of(&self, other: &Self) -> bool {
-        self.url.origin() == other.url.origin()
+        Arc::ptr_eq(&self.parts, &other.parts) || self.parts.url.origin() == other.parts.url.origin()
     }
 
     /// The whole URL.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.url.as_str()
+        self.parts.url.as_str()
     }
 
     /// Whether the scheme is `https`.
     #[must_use]
     pub fn is_tls(&self) -> bool {
-        self.url.scheme() == "https"
+        self.parts.url.scheme() == "https"
     }
 
     /// The host: a name, an IPv4 address, or an IPv6 address without brackets.
     #[must_use]
     pub fn host(&self) -> &str {
-        let host = self.url.host_str().unwrap_or_default();
-        match self.url.host() {
+        let host = self.parts.url.host_str().unwrap_or_default();
+        match self.parts.url.host() {
             Some(Host::Ipv6(_)) => host.trim_start_matches('[').trim_end_matches(']'),
             _ => host,
         }
@@ -120,31 +127,37 @@ impl Endpoint {
     /// port only if it is not the scheme's own.
     #[must_use]
     pub fn authority(&self) -> &str {
-        self.url.authority()
+        self.parts.url.authority()
     }
 
     /// Host and port, whatever the port is, as a tunnel's target is named (RFC 9110 section 9.3.6).
     #[must_use]
     pub fn host_and_port(&self) -> String {
-        alloc::format!("{}:{}", self.url.host_str().unwrap_or_default(), self.port())
+        alloc::format!("{}:{}", self.parts.url.host_str().unwrap_or_default(), self.port())
     }
 
     /// The port, given or implied by the scheme.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.url.port_or_known_default().unwrap_or(80)
+        self.parts.url.port_or_known_default().unwrap_or(80)
     }
 
     /// The request target in origin form: path and query (RFC 9112 section 3.2.1).
     #[must_use]
     pub fn target(&self) -> &str {
-        &self.target
+        &self.parts.target
     }
 }
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A query may hold a secret.
-        write!(f, "Endpoint({}://{}:{})", self.url.scheme(), self.url.host_str().unwrap_or_default(), self.port())
+        write!(
+            f,
+            "Endpoint({}://{}:{})",
+            self.parts.url.scheme(),
+            self.parts.url.host_str().unwrap_or_default(),
+            self.port()
+        )
     }
 }

@@ -4,7 +4,7 @@
 //! mirrors the body is computed from the body. Nothing here knows of attempts or outcomes.
 
 use alloc::borrow::{Cow, ToOwned};
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -23,8 +23,8 @@ pub struct HttpRequest {
     pub method: &'static str,
     /// Where it goes.
     pub endpoint: Endpoint,
-    /// Names and values, ready to be written; no value holds a line break.
-    pub headers: Vec<(Cow<'static, str>, String)>,
+    /// Names and values, ready to be written; no value holds a line break. What is the same in every request is borrowed.
+    pub headers: Vec<(Cow<'static, str>, Cow<'static, str>)>,
     /// The body; empty, and to be sent without a length or type, if the method is not `POST`.
     pub body: Vec<u8>,
 }
@@ -119,7 +119,7 @@ impl Outgoing {
         let source = name_source(method);
         let mut members = String::with_capacity(params.len());
         for (raw_key, value) in jsonrpc::object_members(params).map_err(RequestError::of_params)? {
-            let key = jsonrpc::string(raw_key).unwrap_or_default();
+            let key = key(raw_key);
             if key == META {
                 outgoing.take_meta(value)?;
                 continue;
@@ -147,7 +147,7 @@ impl Outgoing {
 
     fn take_meta(&mut self, meta: &str) -> Result<(), RequestError> {
         for (raw_key, value) in jsonrpc::object_members(meta).map_err(|_| RequestError::MetaNotAnObject)? {
-            match &*jsonrpc::string(raw_key).unwrap_or_default() {
+            match &*key(raw_key) {
                 // The version is the client's to say: a header mirrors it.
                 META_VERSION => continue,
                 META_CLIENT_INFO => self.has_client_info = true,
@@ -213,42 +213,43 @@ impl Outgoing {
         route: &Route,
         tools: &ToolHeaders,
         config: &ClientConfig,
-    ) -> Vec<(Cow<'static, str>, String)> {
-        let mut headers: Vec<(Cow<'static, str>, String)> = Vec::with_capacity(8 + config.headers.len());
-        let mut push = |name: &'static str, value: String| headers.push((Cow::Borrowed(name), value));
+    ) -> Vec<(Cow<'static, str>, Cow<'static, str>)> {
+        let mut headers: Vec<(Cow<'static, str>, Cow<'static, str>)> = Vec::with_capacity(8 + config.headers.len());
+        let mut push = |name: &'static str, value: Cow<'static, str>| headers.push((Cow::Borrowed(name), value));
         match carried {
             Carried::Message(_) => {
-                push("Content-Type", "application/json".to_owned());
-                push("Accept", "application/json, text/event-stream".to_owned());
+                push("Content-Type", Cow::Borrowed("application/json"));
+                push("Accept", Cow::Borrowed("application/json, text/event-stream"));
             }
-            Carried::Stream { .. } => push("Accept", "text/event-stream".to_owned()),
+            Carried::Stream { .. } => push("Accept", Cow::Borrowed("text/event-stream")),
             Carried::Deletion => {}
         }
-        push("Accept-Encoding", accept_encoding().to_owned());
+        push("Accept-Encoding", Cow::Borrowed(accept_encoding()));
         // The header came with 2025-06-18, and a legacy initialize request negotiates what it would say. The channel
         // of 2024-11-05 knows no such header.
         let negotiates = self.method == INITIALIZE && route.era != Era::Modern;
         if route.version >= ProtocolVersion::V2025_06_18 && route.era != Era::HttpSse && !negotiates {
-            push(http::MCP_PROTOCOL_VERSION, route.version.to_string());
+            push(http::MCP_PROTOCOL_VERSION, Cow::Owned(route.version.as_str().to_owned()));
         }
         let begins = negotiates && matches!(carried, Carried::Message(_));
         if let Some(session_id) = route.session_id.as_ref().filter(|_| !begins) {
-            push(http::MCP_SESSION_ID, session_id.clone());
+            push(http::MCP_SESSION_ID, Cow::Owned(session_id.clone()));
         }
         if let Carried::Stream { last_event_id: Some(id) } = carried {
-            push(http::LAST_EVENT_ID, (*id).to_owned());
+            push(http::LAST_EVENT_ID, Cow::Owned((*id).to_owned()));
         }
         if route.era == Era::Modern {
-            push(http::MCP_METHOD, self.method.clone());
+            push(http::MCP_METHOD, Cow::Owned(self.method.clone()));
             if let Some(name) = &self.name {
-                push(http::MCP_NAME, encode_value(name).into_owned());
+                push(http::MCP_NAME, Cow::Owned(encode_value(name).into_owned()));
                 if self.method == TOOLS_CALL {
                     let values = tools.values(name, self.arguments.as_deref());
-                    headers.extend(values.into_iter().map(|(name, value)| (Cow::Owned(name), value)));
+                    headers.extend(values.into_iter().map(|(name, value)| (Cow::Owned(name), Cow::Owned(value))));
                 }
             }
         }
-        headers.extend(config.headers.iter().map(|(name, value)| (Cow::Owned(name.clone()), value.clone())));
+        let own = config.headers.iter();
+        headers.extend(own.map(|(name, value)| (Cow::Owned(name.clone()), Cow::Owned(value.clone()))));
         headers
     }
 
@@ -257,14 +258,15 @@ impl Outgoing {
             return response.clone();
         }
         let members = self.members.as_deref().unwrap_or_default();
-        let mut body = String::with_capacity(members.len() + self.meta.len() + 512);
+        let own = config.client_info.len() + config.capabilities.len();
+        let mut body = String::with_capacity(members.len() + self.meta.len() + self.method.len() + own + 256);
         body.push_str(r#"{"jsonrpc":"2.0""#);
         if let Some(id) = id {
-            push_member(&mut body, "id", &id.to_json());
+            push_raw_member(&mut body, r#""id""#, &id.to_json());
         }
-        push_member(&mut body, "method", &json_string(&self.method));
-        let own_meta = if id.is_some() { self.own_meta(route, config) } else { String::new() };
-        let has_meta = !self.meta.is_empty() || !own_meta.is_empty();
+        push_raw_member(&mut body, r#""method""#, &json_string(&self.method));
+        let says_who = id.is_some() && route.era == Era::Modern;
+        let has_meta = !self.meta.is_empty() || says_who;
         if self.members.is_some() || has_meta {
             body.push_str(r#","params":{"#);
             body.push_str(members);
@@ -273,9 +275,9 @@ impl Outgoing {
                 body.push_str(separator);
                 body.push_str(r#""_meta":{"#);
                 body.push_str(&self.meta);
-                let separator = if self.meta.is_empty() || own_meta.is_empty() { "" } else { "," };
-                body.push_str(separator);
-                body.push_str(&own_meta);
+                if says_who {
+                    self.push_own_meta(&mut body, route, config);
+                }
                 body.push('}');
             }
             body.push('}');
@@ -285,18 +287,22 @@ impl Outgoing {
     }
 
     /// What each request says of its sender since 2026-07-28 (basic, "Per-request protocol fields").
-    fn own_meta(&self, route: &Route, config: &ClientConfig) -> String {
-        let mut meta = String::new();
-        if route.era == Era::Modern {
-            push_member(&mut meta, META_VERSION, &json_string(route.version.as_str()));
-            if !self.has_client_info {
-                push_member(&mut meta, META_CLIENT_INFO, &config.client_info);
+    fn push_own_meta(&self, body: &mut String, route: &Route, config: &ClientConfig) {
+        let mut needs_comma = !self.meta.is_empty();
+        let mut push = |key: &str, before: &str, value: &str, after: &str| {
+            let comma = if core::mem::replace(&mut needs_comma, true) { "," } else { "" };
+            // Neither a key nor a version needs an escape.
+            for part in [comma, "\"", key, "\":", before, value, after] {
+                body.push_str(part);
             }
-            if !self.has_capabilities {
-                push_member(&mut meta, META_CAPABILITIES, &config.capabilities);
-            }
+        };
+        push(META_VERSION, "\"", route.version.as_str(), "\"");
+        if !self.has_client_info {
+            push(META_CLIENT_INFO, "", &config.client_info, "");
         }
-        meta
+        if !self.has_capabilities {
+            push(META_CAPABILITIES, "", &config.capabilities, "");
+        }
     }
 }
 
@@ -307,6 +313,14 @@ pub(super) const TOOLS_CALL: &str = "tools/call";
 
 fn push_member(members: &mut String, key: &str, value: &str) {
     push_raw_member(members, &json_string(key), value);
+}
+
+/// What a raw key says: most need nothing undone.
+fn key(raw: &str) -> Cow<'_, str> {
+    match raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
+        Some(plain) if !plain.contains(['\\', '"']) => Cow::Borrowed(plain),
+        _ => jsonrpc::string(raw).unwrap_or_default(),
+    }
 }
 
 fn push_raw_member(members: &mut String, raw_key: &str, value: &str) {

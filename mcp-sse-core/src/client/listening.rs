@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Client;
-use super::call::{Kind, Phase};
+use super::call::{Call, Kind, Phase};
 use super::channel::MAX_QUEUED;
 use super::http_request::Outgoing;
 use super::origin::{Opening, Part, Route, Standing};
@@ -91,10 +91,9 @@ impl Client {
     }
 
     fn followers(&self) -> Vec<CallId> {
-        let follows = |(_, call): &(&CallId, &super::call::Call)| {
-            call.kind == Kind::Listen && call.phase == Phase::Awaiting && call.era() == Some(Era::Legacy)
-        };
-        self.calls.iter().filter(follows).map(|(id, _)| *id).collect()
+        let follows =
+            |call: &Call| call.kind == Kind::Listen && call.phase == Phase::Awaiting && call.era() == Some(Era::Legacy);
+        self.calls.iter().filter(|(_, call)| follows(call)).map(|(id, _)| *id).collect()
     }
 
     /// A notification came on the stream that this call reads.

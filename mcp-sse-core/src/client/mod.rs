@@ -4,8 +4,9 @@
 //! attempts; `origin` keeps what was found out about the server, `opening` makes the handshakes that find it out,
 //! `detour` reads what an answer says of the server and `detouring` acts on it, `channel` hands out what comes on the
 //! 2024-11-05 channel, `listening` what comes on the stream of a session that belongs to no call, `asking` answers the
-//! server's requests. `call` decides what follows a verdict, `http_request` makes a request's bytes, `endpoint` checks
-//! URLs, `policy` and `config` hold the caller's choices, `settings` collects them, `outcome` has the words. Does not belong here: what a response
+//! server's requests, `exchanges` holds those under way. `call` decides what follows a verdict, `http_request` makes a
+//! request's bytes, `endpoint` checks URLs, `policy` and `config` hold the caller's choices, `settings` collects them,
+//! `outcome` has the words. Does not belong here: what a response
 //! means ([`exchange`](crate::exchange)), sockets, clocks.
 
 mod asking;
@@ -16,6 +17,7 @@ mod connections;
 mod detour;
 mod detouring;
 mod endpoint;
+mod exchanges;
 mod http_request;
 mod listening;
 mod opening;
@@ -29,6 +31,7 @@ mod shared;
 pub mod subscription;
 pub mod versions;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use core::fmt;
@@ -38,6 +41,7 @@ use call::{Call, Kind, Phase};
 pub use config::{BuildError, ClientConfig, ConfigError, Protocol};
 pub use connections::{ConnectionConfig, IdleConnections};
 pub use endpoint::{Endpoint, EndpointError};
+use exchanges::Exchanges;
 use http_request::Outgoing;
 pub use http_request::{HttpRequest, RequestError};
 use origin::Origin;
@@ -62,17 +66,6 @@ impl fmt::Display for ExchangeId {
     }
 }
 
-/// An exchange under way.
-struct Running {
-    /// `None` while it is lent out.
-    exchange: Option<Exchange>,
-    call: CallId,
-    attempt: u32,
-    /// Whether the call was cancelled while the exchange was lent out.
-    is_cancelled: bool,
-    endpoint: Endpoint,
-}
-
 /// What calls share, and each call until one outcome. The adapter only carries out steps.
 ///
 /// Its methods are of four kinds:
@@ -91,10 +84,9 @@ pub struct Client {
     config: ClientConfig,
     shared: Shared,
     origin: Origin,
-    calls: BTreeMap<CallId, Call>,
-    exchanges: BTreeMap<ExchangeId, Running>,
-    /// Exchanges that were given out since their events were last drained.
-    touched: BTreeSet<ExchangeId>,
+    /// Boxed, because maps move what they hold.
+    calls: BTreeMap<CallId, Box<Call>>,
+    exchanges: Exchanges,
     /// Calls whose next attempt is due at some time.
     waiting: BTreeSet<CallId>,
     steps: VecDeque<(CallId, Step)>,
@@ -120,8 +112,7 @@ impl Client {
             config,
             shared: Shared::new(),
             calls: BTreeMap::new(),
-            exchanges: BTreeMap::new(),
-            touched: BTreeSet::new(),
+            exchanges: Exchanges::default(),
             waiting: BTreeSet::new(),
             steps: VecDeque::new(),
             woken: BTreeSet::new(),
@@ -210,7 +201,8 @@ impl Client {
     fn enqueue(&mut self, kind: Kind, outgoing: Outgoing, options: CallOptions, now: Timestamp) -> CallId {
         self.last_call += 1;
         let id = CallId(self.last_call);
-        self.calls.insert(id, Call::new(kind, outgoing, options, self.config.max_barren_openings, now));
+        let call = Call::new(kind, outgoing, options, self.config.max_barren_openings, now);
+        self.calls.insert(id, Box::new(call));
         self.waiting.insert(id);
         id
     }
@@ -222,11 +214,11 @@ impl Client {
     pub fn cancel(&mut self, call: CallId, now: Timestamp) {
         // What its exchange has come to already has its own verdict; a replacement or a redirect that follows
         // from it is then cancelled below.
-        if let Some(id) = self.exchange_of(call) {
+        if let Some(id) = self.exchanges.of(call) {
             self.drain(id, now);
         }
-        if let Some(id) = self.exchange_of(call) {
-            if let Some(running) = self.exchanges.get_mut(&id) {
+        if let Some(id) = self.exchanges.of(call) {
+            if let Some(running) = self.exchanges.get_mut(id) {
                 match &mut running.exchange {
                     Some(exchange) => {
                         // It is still under way, or it would have been drained away.
@@ -263,33 +255,27 @@ impl Client {
         }
     }
 
-    fn exchange_of(&self, call: CallId) -> Option<ExchangeId> {
-        self.exchanges.iter().find(|(_, running)| running.call == call).map(|(id, _)| *id)
-    }
-
     // Facts in.
 
     /// The exchange of this name, to report facts to; `None` if it has ended or is lent out.
     pub fn exchange(&mut self, id: ExchangeId) -> Option<&mut Exchange> {
-        let exchange = self.exchanges.get_mut(&id)?.exchange.as_mut()?;
-        self.touched.insert(id);
-        Some(exchange)
+        self.exchanges.given_out(id)
     }
 
     /// Takes the exchange of this name out, so that bytes can be given to it without holding the client;
     /// [`return_exchange`](Self::return_exchange) puts it back, or [`forget_exchange`](Self::forget_exchange) says
     /// that nobody will. Meanwhile the client does not see it: its deadline and a cancel wait for its return.
-    pub fn lend_exchange(&mut self, id: ExchangeId) -> Option<Exchange> {
-        self.exchanges.get_mut(&id)?.exchange.take()
+    pub fn lend_exchange(&mut self, id: ExchangeId) -> Option<Box<Exchange>> {
+        self.exchanges.get_mut(id)?.exchange.take()
     }
 
     /// Puts back an exchange that was lent. One of another name is dropped.
-    pub fn return_exchange(&mut self, id: ExchangeId, exchange: Exchange, now: Timestamp) {
-        if let Some(running) = self.exchanges.get_mut(&id).filter(|running| running.exchange.is_none()) {
+    pub fn return_exchange(&mut self, id: ExchangeId, exchange: Box<Exchange>, now: Timestamp) {
+        if let Some(running) = self.exchanges.get_mut(id).filter(|running| running.exchange.is_none()) {
             running.exchange = Some(exchange);
-            self.touched.insert(id);
-            if running.is_cancelled {
-                let call = running.call;
+            let (call, is_cancelled) = (running.call, running.is_cancelled);
+            self.exchanges.touch(id);
+            if is_cancelled {
                 self.cancel(call, now);
             }
         }
@@ -298,8 +284,8 @@ impl Client {
     /// Gives up an exchange that was lent and cannot be returned, because whoever held it is gone: its call ends as
     /// cancelled, and may have run. Without this a lent exchange holds its call for ever.
     pub fn forget_exchange(&mut self, id: ExchangeId, now: Timestamp) {
-        if self.exchanges.get(&id).is_some_and(|running| running.exchange.is_none()) {
-            let Some(running) = self.exchanges.remove(&id) else {
+        if self.exchanges.get(id).is_some_and(|running| running.exchange.is_none()) {
+            let Some(running) = self.exchanges.remove(id) else {
                 return;
             };
             self.push(running.call, Step::Close(id));
@@ -313,15 +299,11 @@ impl Client {
 
     /// Time has passed. Early calls change nothing.
     pub fn on_timeout(&mut self, now: Timestamp) {
-        for (id, running) in &mut self.exchanges {
-            if let Some(exchange) = &mut running.exchange {
-                if exchange.poll_timeout().is_some_and(|due| now >= due) {
-                    // It is still under way, or it would have no time-out.
-                    exchange.on_timeout(now).ok();
-                    self.touched.insert(*id);
-                }
-            }
-        }
+        self.exchanges.touch_if(|exchange| {
+            let is_due = exchange.poll_timeout().is_some_and(|due| now >= due);
+            // It is still under way, or it would have no time-out.
+            is_due && exchange.on_timeout(now).is_ok()
+        });
     }
 
     // Outputs.
@@ -375,7 +357,7 @@ impl Client {
     /// When [`on_timeout`](Self::on_timeout) or [`poll_step`](Self::poll_step) is due, if nothing happens before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let exchanges = self.exchanges.values().filter_map(|running| running.exchange.as_ref()?.poll_timeout());
+        let exchanges = self.exchanges.present().filter_map(Exchange::poll_timeout);
         let waiting = self.waiting.iter().filter_map(|id| self.due(*id));
         exchanges.chain(waiting).min()
     }
@@ -384,7 +366,7 @@ impl Client {
     /// nothing happens before.
     #[must_use]
     pub fn poll_timeout_of(&self, call: CallId) -> Option<Timestamp> {
-        let running = self.exchanges.values().find(|running| running.call == call);
+        let running = self.exchanges.of(call).and_then(|id| self.exchanges.get(id));
         running.and_then(|running| running.exchange.as_ref()?.poll_timeout()).or_else(|| self.due(call))
     }
 

@@ -158,7 +158,7 @@ impl Client {
         if self.origin.opening != Some(opening) {
             return;
         }
-        let Some(running) = self.exchanges.get(&exchange) else {
+        let Some(running) = self.exchanges.get(exchange) else {
             return;
         };
         let stream = running.endpoint.clone();

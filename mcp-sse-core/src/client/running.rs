@@ -10,12 +10,13 @@ use alloc::vec::Vec;
 use super::call::{Call, Kind, Next, Phase};
 use super::detour::{self};
 use super::endpoint::Endpoint;
+use super::exchanges::Running;
 use super::http_request::{Carried, INITIALIZE};
 use super::origin::{Readiness, Standing};
 use super::outcome::{CallEvent, CallId, Done, Outcome, Step};
 use super::policy::CallOptions;
 use super::subscription::{self, Honoured, Part};
-use super::{Client, ExchangeId, Running, versions};
+use super::{Client, ExchangeId, versions};
 use crate::exchange::{
     Answer, AnswerInfo, Carries, Exchange, ExchangeConfig, ExchangeEvent, FailureKind, Request, TimeLimit, Verdict,
     Want,
@@ -50,22 +51,21 @@ impl Client {
     pub(super) fn settle(&mut self, call: Option<CallId>, now: Timestamp) {
         let is_of = |owner: CallId| call.is_none_or(|call| call == owner);
         // An exchange that ended before its request was handed out takes the request back, before anybody gets it.
-        let unsent = self.touched.iter().copied().filter(|id| self.send_step(*id).is_some());
-        for id in unsent.collect::<Vec<_>>() {
-            self.drain(id, now);
+        if !self.steps.is_empty() {
+            let unsent = self.exchanges.touched().filter(|id| self.send_step(*id).is_some());
+            for id in unsent.collect::<Vec<_>>() {
+                self.drain(id, now);
+            }
         }
         loop {
             if self.steps.iter().any(|(owner, _)| is_of(*owner)) {
                 return;
             }
-            let exchanges = &self.exchanges;
-            let touched = self.touched.iter().copied();
-            let next = touched.into_iter().find(|id| exchanges.get(id).is_none_or(|running| is_of(running.call)));
-            let Some(id) = next else {
+            let Some(id) = self.exchanges.first_touched(call) else {
                 break;
             };
             if !self.drain_one(id, now) {
-                self.touched.remove(&id);
+                self.exchanges.untouch(id);
             }
         }
         // An attempt may end at once, and so unblock others.
@@ -217,7 +217,7 @@ impl Client {
         self.last_exchange += 1;
         let exchange_id = ExchangeId(self.last_exchange);
         let running = Running {
-            exchange: Some(Exchange::new(&request, config, now)),
+            exchange: Some(Box::new(Exchange::of(request, config, now))),
             call: id,
             attempt: call.attempts,
             is_cancelled: false,
@@ -234,17 +234,17 @@ impl Client {
 
     /// Turns one thing that an exchange has to tell into steps; false if there is none.
     fn drain_one(&mut self, id: ExchangeId, now: Timestamp) -> bool {
-        let Some(running) = self.exchanges.get_mut(&id) else {
+        let Some(running) = self.exchanges.get_mut(id) else {
             return false;
         };
         let (call, attempt) = (running.call, running.attempt);
         if running.exchange.as_ref().is_some_and(|exchange| exchange.head().is_some()) {
             self.on_listening(call, now);
         }
-        let Some(running) = self.exchanges.get_mut(&id) else {
+        let Some(running) = self.exchanges.get_mut(id) else {
             return false;
         };
-        let Some(event) = running.exchange.as_mut().and_then(Exchange::poll_event) else {
+        let Some(event) = running.exchange.as_deref_mut().and_then(Exchange::poll_event) else {
             return false;
         };
         let event = match event {
@@ -332,7 +332,7 @@ impl Client {
         };
         let connections = &self.config.connections;
         let bytes = if call.reads_to_end { u64::MAX } else { connections.drain_bytes };
-        if let Some(exchange) = self.exchanges.get_mut(&exchange).and_then(|running| running.exchange.as_mut()) {
+        if let Some(exchange) = self.exchanges.exchange(exchange) {
             exchange.drain_until(now.saturating_add(connections.drain_timeout), bytes);
         }
         match call.kind {
@@ -347,7 +347,7 @@ impl Client {
         };
         if let Some(detour) = detour::of_answer(call, &answer, &self.origin, self.config.protocol) {
             call.detour = Some(detour);
-            if let Some(exchange) = self.exchanges.get_mut(&exchange).and_then(|running| running.exchange.as_mut()) {
+            if let Some(exchange) = self.exchanges.exchange(exchange) {
                 // What it says is known. It ends here, if it has not yet.
                 exchange.cancel(now).ok();
             }
@@ -368,7 +368,7 @@ impl Client {
 
     /// Gives an answer to its caller.
     pub(super) fn hand_out(&mut self, id: CallId, attempt: u32, answer: Box<Answer>) {
-        let earlier_may_have_run = self.calls.get(&id).is_some_and(Call::earlier_may_have_run);
+        let earlier_may_have_run = self.calls.get(&id).is_some_and(|call| call.earlier_may_have_run());
         self.tell(id, CallEvent::Answer { attempt, damage: answer.damage, answer, earlier_may_have_run });
     }
 
@@ -413,12 +413,12 @@ impl Client {
 
     /// An exchange has ended: what its call does next.
     fn conclude(&mut self, id: ExchangeId, verdict: Verdict, now: Timestamp) {
-        let Some(running) = self.exchanges.remove(&id) else {
+        let Some(running) = self.exchanges.remove(id) else {
             return;
         };
         let call_id = running.call;
         self.on_listening(call_id, now);
-        let want = running.exchange.as_ref().map_or(Want::Close, Exchange::want);
+        let want = running.exchange.as_deref().map_or(Want::Close, Exchange::want);
         if let Some(at) = self.send_step(id) {
             // Nobody has begun with it, and nobody is to: it ended unsent, by a cancel or a deadline.
             self.steps.remove(at);
@@ -439,13 +439,13 @@ impl Client {
                 return self.take(detour, call_id, now);
             }
         }
-        let status = running.exchange.as_ref().and_then(Exchange::head).map(crate::http::ResponseHead::status);
+        let status = running.exchange.as_deref().and_then(Exchange::head).map(crate::http::ResponseHead::status);
         let route = call.route.as_ref().filter(|route| call.is_resuming && route.session_id.is_some());
         if let (Some(404), Some(route)) = (status, route) {
             // F11: the session is gone, for all of its calls.
             self.origin.expire(route.generation);
         }
-        match call.conclude(verdict, running.exchange.as_ref(), &running.endpoint, &self.config, now) {
+        match call.conclude(verdict, running.exchange.as_deref(), &running.endpoint, &self.config, now) {
             Next::Reissue { cause, exposure, at } => {
                 let attempt = call.attempts + 1;
                 self.park(call_id, Phase::Waiting(at));
@@ -453,7 +453,7 @@ impl Client {
             }
             Next::Resume { cause, after, at } => {
                 let attempt = call.attempts;
-                call.keep_session_id(running.exchange.as_ref());
+                call.keep_session_id(running.exchange.as_deref());
                 self.park(call_id, Phase::Waiting(at));
                 self.tell(call_id, CallEvent::Resume { attempt, cause, after });
             }
@@ -487,10 +487,10 @@ impl Client {
 
     /// Takes the exchange of a call away, because the call ends without its verdict.
     fn abandon_exchange(&mut self, call: CallId, now: Timestamp) {
-        let Some(id) = self.exchange_of(call) else {
+        let Some(id) = self.exchanges.of(call) else {
             return;
         };
-        if let Some(mut exchange) = self.exchanges.remove(&id).and_then(|running| running.exchange) {
+        if let Some(mut exchange) = self.exchanges.remove(id).and_then(|running| running.exchange) {
             exchange.cancel(now).ok();
         }
         self.push(call, Step::Close(id));

@@ -103,9 +103,13 @@ impl Exchange {
     /// An exchange for `request`, which starts to live at `now`.
     #[must_use]
     pub fn new(request: &Request, config: ExchangeConfig, now: Timestamp) -> Self {
-        let due = Due::of(request);
+        Self::of(request.clone(), config, now)
+    }
+
+    pub(crate) fn of(request: Request, config: ExchangeConfig, now: Timestamp) -> Self {
+        let due = Due::of(&request);
         Self {
-            request: request.clone(),
+            request,
             due,
             state: State::default(),
             exposure: Exposure::default(),

@@ -3,6 +3,8 @@
 //! Rules: byte by byte, so that a piece may end anywhere and nothing has to be held; what came before a malformed byte
 //! is good; sizes of lines are bounded. Content coding and what the data means do not belong here.
 
+use memchr::memchr2;
+
 /// A size line, its extensions included, may have this many bytes; no server in the field comes near.
 const MAX_SIZE_LINE: usize = 4 << 10;
 /// All trailer lines together.
@@ -161,9 +163,16 @@ const STATUS: usize = "HTTP/1.1 ".len();
 impl ChunkedResponse {
     /// Follows bytes as they were received. What is malformed is the library's to find.
     pub fn follow(&mut self, mut bytes: &[u8]) {
-        while let Some((byte, rest)) = bytes.split_first().filter(|_| !self.head.has_ended) {
-            self.head.take(*byte);
-            bytes = rest;
+        while !self.head.has_ended && !bytes.is_empty() {
+            let (text, rest) = bytes.split_at(memchr2(b'\r', b'\n', bytes).unwrap_or(bytes.len()));
+            self.head.take_text(text);
+            bytes = match rest.split_first() {
+                Some((byte, rest)) => {
+                    self.head.take_line_end(*byte);
+                    rest
+                }
+                None => rest,
+            };
         }
         while let Ok(Chunk::Data(data)) = self.body.read(&mut bytes) {
             self.body.take(data);
@@ -179,18 +188,21 @@ impl ChunkedResponse {
 }
 
 impl HeadPart {
-    fn take(&mut self, byte: u8) {
+    /// Bytes of a line, none of which ends it.
+    fn take_text(&mut self, text: &[u8]) {
+        let status = STATUS.checked_sub(self.bytes).and_then(|at| text.get(at));
+        self.is_interim |= status == Some(&b'1');
+        self.bytes = self.bytes.saturating_add(text.len());
+        self.line = self.line.saturating_add(text.len());
+    }
+
+    fn take_line_end(&mut self, byte: u8) {
         match byte {
             b'\r' => {}
-            b'\n' if self.line > 0 => self.line = 0,
+            _ if self.line > 0 => self.line = 0,
             // An empty line ends a head; before one it means nothing (RFC 9112 section 2.2).
-            b'\n' if self.bytes > 0 && self.is_interim => *self = Self::default(),
-            b'\n' => self.has_ended = self.bytes > 0,
-            _ => {
-                self.is_interim |= self.bytes == STATUS && byte == b'1';
-                self.bytes += 1;
-                self.line += 1;
-            }
+            _ if self.bytes > 0 && self.is_interim => *self = Self::default(),
+            _ => self.has_ended = self.bytes > 0,
         }
     }
 }

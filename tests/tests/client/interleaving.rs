@@ -47,7 +47,7 @@ struct World {
     tags: u64,
     calls: BTreeMap<CallId, Known>,
     exchanges: BTreeMap<ExchangeId, Sent>,
-    lent: Vec<(ExchangeId, Exchange)>,
+    lent: Vec<(ExchangeId, Box<Exchange>)>,
     used_ids: BTreeMap<Id, CallId>,
     /// Background calls, by the id of the request that each is about.
     backgrounds: BTreeMap<Id, CallId>,
@@ -140,7 +140,7 @@ impl World {
         let Some(sent) = self.exchanges.get(&name) else { return };
         let (call, id) = (sent.call, sent.id.clone());
         let exchange = match self.lent.iter_mut().find(|(lent, _)| *lent == name) {
-            Some((_, exchange)) => Some(exchange),
+            Some((_, exchange)) => Some(&mut **exchange),
             None => self.client.exchange(name),
         };
         let Some(exchange) = exchange else { return };

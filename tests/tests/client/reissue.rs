@@ -32,7 +32,7 @@ fn reissues(driver: &LoopDriver) -> Vec<(u32, Cause, Exposure)> {
 }
 
 fn headers(request: &HttpRequest) -> Vec<(String, String)> {
-    request.headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+    request.headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn modern(method: &str, params: &str) -> HttpRequest {
 }
 
 fn pairs(request: &HttpRequest) -> Vec<(&str, &str)> {
-    request.headers.iter().map(|(name, value)| (&**name, value.as_str())).collect()
+    request.headers.iter().map(|(name, value)| (&**name, &**value)).collect()
 }
 
 const ACCEPT: (&str, &str) = ("Accept", "application/json, text/event-stream");
