@@ -112,7 +112,9 @@ impl Link {
             self.state().asked.insert(request.id.clone(), answer);
         }
         self.give(request).await;
-        answered.await.unwrap_or_else(|_| Err(ErrorReply::internal()))
+        // It has none if rmcp drops it, or is gone itself.
+        let answer = self.stop.run_until_cancelled(answered).await.and_then(Result::ok);
+        answer.unwrap_or_else(|| Err(ErrorReply::internal()))
     }
 
     /// rmcp has answered a request of the server's.

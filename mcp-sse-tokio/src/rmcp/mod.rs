@@ -21,8 +21,8 @@
 //!
 //! rmcp chooses how it begins, and the transport follows: `serve` means `initialize` and the revisions up to 2025-11-25,
 //! `serve_with_lifecycle` with `Discover` means 2026-07-28, with `Auto` first the one and then the other. Each request of
-//! rmcp's is a call of this crate's [`Client`], under ids of its own, so that all of DECISIONS' rows hold: an answer that
-//! was delivered reaches rmcp whatever becomes of its stream afterwards, a stream that can be resumed is resumed, a session
+//! rmcp's is a call of this crate's [`Client`], under ids of its own, and comes to what that comes to: an answer that was
+//! delivered reaches rmcp whatever becomes of its stream afterwards, a stream that can be resumed is resumed, a session
 //! that has expired is begun anew. The session, its listening stream and its end are the transport's affair. What the
 //! server tells and asks goes to rmcp's handler; `ping` is answered here.
 //!
@@ -31,8 +31,8 @@
 //! A request that got no answer fails as [`ServiceError::TransportSend`], and [`Error::in_call`] finds this crate's
 //! [`CallError`] in it: was it sent, may it have run. rmcp has no place to say that an answer is that of a second attempt
 //! and that the first may have run too. So the transport's own policy is [`ReissuePolicy::ReplaySafe`]: what only reads is
-//! sent again if it is lost (2026-07-28), `tools/call` is not, unless the server cannot have run it. For at-least-once, as
-//! that revision has it for every request, there is [`ClientTransport::reissue`].
+//! sent again if it is lost (2026-07-28), `tools/call` is not. For at-least-once, as that revision has it for every request,
+//! there is [`ClientTransport::reissue`].
 //!
 //! Every call has a deadline, 60 s if the builder's options say nothing else ([`CallOptions::timeout`]); with rmcp's own
 //! transport it has none. A request that rmcp cancels, by a time-out of its own or because its future is dropped, is
@@ -146,7 +146,9 @@ impl ClientTransport {
         match item {
             JsonRpcMessage::Request(request) => self.request(&request.id, method, params),
             JsonRpcMessage::Notification(_) if method == "notifications/cancelled" => {
-                self.link.cancel(&serde_json::from_value(take(&mut params, "requestId"))?);
+                if let Ok(id) = serde_json::from_value(take(&mut params, "requestId")) {
+                    self.link.cancel(&id);
+                }
                 Ok(done())
             }
             // It was part of our handshake.

@@ -299,6 +299,6 @@ async fn only_what_reads_is_sent_again_unless_told_otherwise() {
 
 #[tokio::test]
 async fn a_url_that_is_no_endpoint_is_told_when_rmcp_begins() {
-    let error = within(().serve(ClientTransport::new("ftp://example.com"))).await.err().expect("no client");
+    let error = within(().serve(ClientTransport::new("ftp://example.com"))).await.expect_err("no client");
     assert!(matches!(Error::in_startup(&error), Some(Error::Build(_))), "{error}");
 }
