@@ -15,6 +15,7 @@ use mcp_sse_core::client::{
     Settings, result_to_json,
 };
 use mcp_sse_core::jsonrpc::Message;
+use mcp_sse_core::recording::RecordingConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -72,6 +73,12 @@ impl ClientBuilder {
             Box::pin(async move { result_to_json(&answer.await?) })
         });
         self.settings.handle(method, handler);
+        self
+    }
+
+    /// Writes down what happens, for a report that can be replayed: [`Client::recording`] gives it. Default: nothing is.
+    pub fn record(mut self, recording: RecordingConfig) -> Self {
+        self.config = self.config.map(|config| config.with_recording(recording));
         self
     }
 
