@@ -71,10 +71,7 @@ pub(super) enum Sameness {
     ButPayloads,
 }
 
-pub(super) fn replay(
-    recording: &Recording,
-    tell: impl FnMut(Timestamp, Told<'_>),
-) -> Result<Replayed, ReplayError> {
+pub(super) fn replay(recording: &Recording, tell: impl FnMut(Timestamp, Told<'_>)) -> Result<Replayed, ReplayError> {
     play(recording, Sameness::Whole, tell, |_, _| {})
 }
 
