@@ -42,7 +42,7 @@ impl ClientBuilder {
     }
 
     /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method, connections.
-    /// Headers, connections, protocol and handlers that were set before are lost; set them after.
+    /// Headers, connections, protocol, handlers and recording that were set before are lost; set them after.
     pub fn config(mut self, config: ClientConfig) -> Self {
         self.settings.set(|_| config);
         self

@@ -87,7 +87,8 @@ struct Running {
 /// - *outputs*: [`poll_step`](Self::poll_step) until it gives none, and [`poll_timeout`](Self::poll_timeout); or those
 ///   of one call, and [`poll_wake`](Self::poll_wake);
 /// - *getters*: [`endpoint`](Self::endpoint), [`config`](Self::config),
-///   [`protocol_version`](Self::protocol_version), [`initialize_result`](Self::initialize_result).
+///   [`protocol_version`](Self::protocol_version), [`initialize_result`](Self::initialize_result),
+///   [`recording`](Self::recording).
 ///
 /// See the crate's page for the loop around it.
 pub struct Client {

@@ -84,7 +84,9 @@ impl Client {
         now: Timestamp,
     ) {
         self.note(now, word, |line| {
-            let line = options_words(line.arg(method), options);
+            // There is one way to listen.
+            let line = if word == "listen" { line } else { line.arg(method) };
+            let line = options_words(line, options);
             params.into_iter().fold(line, Line::payload)
         });
     }
@@ -133,11 +135,18 @@ impl Client {
     pub(super) fn note_poll(&mut self, call: Option<CallId>, now: Timestamp) -> Option<Poll> {
         self.recorder.as_ref()?;
         self.collect();
-        let is_of =
-            |id: &ExchangeId| self.exchanges.get(id).is_none_or(|running| call.is_none_or(|call| running.call == call));
+        // What an exchange was told changes nothing here until it has something to tell; but for the opening of a session's
+        // listening stream, which a head alone ends.
+        let tells = |id: &ExchangeId| {
+            let running = self.exchanges.get(id).filter(|running| call.is_none_or(|call| running.call == call));
+            running.and_then(|running| running.exchange.as_ref()?.peek_event()).is_some()
+        };
         let is_due = |id: &CallId| self.due(*id).is_some_and(|at| now >= at);
         let has_unsent = || self.touched.iter().any(|id| self.send_step(*id).is_some());
-        let works = self.touched.iter().any(is_of) || self.waiting.iter().any(is_due) || has_unsent();
+        let works = self.origin.opening.is_some()
+            || self.touched.iter().any(tells)
+            || self.waiting.iter().any(is_due)
+            || has_unsent();
         Some(Poll { call, now, works })
     }
 

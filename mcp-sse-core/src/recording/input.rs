@@ -100,7 +100,10 @@ impl<'a> Input<'a> {
         let exchange = || number("the number of an exchange").map(ExchangeId);
         let begin = |begin| {
             let payload = line.payload.is_some() || line.get("bytes").is_some();
-            let method = line.place(0).ok_or("a method")?;
+            let method = match begin {
+                Begin::Call | Begin::Notify => line.place(0).ok_or("a method")?,
+                Begin::Listen => "",
+            };
             let payload = payload.then_some(line.payload.as_deref());
             Ok(Self::Begin(begin, method, payload, call_options(line)?, now))
         };

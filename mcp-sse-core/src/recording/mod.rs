@@ -89,7 +89,7 @@
 //! reset` (any kind of break), `on_timeout x`, `cancel_exchange x`, `drain_until x until=.. bytes=..`.
 //!
 //! What is asked of a client, in the words of [`Client`](crate::client::Client): `call METHOD`, `notify METHOD`, `listen`
-//! (each with the fields of `CallOptions`, and the parameters as payload), `respond c id=.. | result` (or `error=CODE |
+//! (each with the fields of `CallOptions`, and the parameters or the filter as payload), `respond c id=.. | result` (or `error=CODE |
 //! message`), `cancel c`, `close`, `read_to_end c`, `lend_exchange x`, `return_exchange x`, `forget_exchange x`,
 //! `on_timeout`, `poll_step`, `poll_step_of c`. Calls and exchanges are numbered from 1 in the order of their beginning.
 //!

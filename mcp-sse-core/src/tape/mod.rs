@@ -1,14 +1,13 @@
 //! What happened, line by line, for whoever wants it written down: the paper of a recording.
 //!
 //! Lives here: [`Line`], its text and how it is read back (`line`), and [`Tape`], which keeps lines within a bound
-//! (`tape`). Rules: a line is words and at most one payload; what the words are is said by who writes them (`exchange`
+//! (`roll`). Rules: a line is words and at most one payload; what the words are is said by who writes them (`exchange`
 //! and `client` in their `taping`), what they mean to a replay by [`recording`](crate::recording). This room knows
 //! nothing of ours but the time.
 
 mod line;
-#[expect(clippy::module_inception, reason = "the one thing that gives the room its name")]
-mod tape;
+mod roll;
 
 pub(crate) use line::{Line, checksum, duration, millis, parse_duration};
-pub use tape::RecordingConfig;
-pub(crate) use tape::Tape;
+pub use roll::RecordingConfig;
+pub(crate) use roll::Tape;

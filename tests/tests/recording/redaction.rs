@@ -5,7 +5,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use mcp_sse_core::Timestamp;
-use mcp_sse_core::client::{CallOptions, Client, ClientConfig, Endpoint, Step};
+use mcp_sse_core::client::{CallEvent, CallOptions, Client, ClientConfig, Endpoint, Step};
 use mcp_sse_core::exchange::{BreakKind, Exchange, ExchangeConfig, Framing, Request};
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
 use mcp_sse_core::recording::{Bodies, Recording, RecordingConfig};
@@ -53,7 +53,7 @@ fn no_payload_and_no_credential_is_shown() {
     client.call("tools/call", Some(params), CallOptions::default(), at(0)).expect("a call");
     let mut at_ms = 0;
     let mut asked = None;
-    let mut done = false;
+    let (mut is_answered, mut is_done) = (false, false);
     while let Some(step) = client.poll_step(at(at_ms)) {
         at_ms += 1;
         let now = at(at_ms);
@@ -82,6 +82,7 @@ fn no_payload_and_no_credential_is_shown() {
                 }
             }
             Step::Event(call, event) => {
+                is_answered |= matches!(event, CallEvent::Answer { .. });
                 if let Some((_, id, _)) = event.awaiting() {
                     let answer = r#"{"action":"accept","content":{"word":"swordfish"}}"#;
                     client.respond(call, id, Ok(answer), now).expect("it was asked");
@@ -90,14 +91,17 @@ fn no_payload_and_no_credential_is_shown() {
                     exchange.on_body(&mut answer, now).expect("in order");
                 }
             }
-            Step::Done(..) => done = true,
+            Step::Done(..) => is_done = true,
             _ => {}
         }
-        if let (Some(id), true) = (asked, at_ms > 20) {
-            client.exchange(id).into_iter().for_each(|exchange| drop(exchange.on_broken(BreakKind::Reset, now)));
+        if let (Some(id), true) = (asked, is_answered) {
+            // It breaks after the answer, and the call ends.
+            is_answered = false;
+            let exchange = client.exchange(id).expect("it is under way");
+            exchange.on_broken(BreakKind::Reset, now).expect("in order");
         }
     }
-    drop(done);
+    assert!(is_done, "{}", client.recording(Bodies::Whole).expect("it was asked for"));
     let is_redacted = recordings::check(|bodies| client.recording(bodies).expect("it was asked for"));
     assert!(is_redacted, "{}", client.recording(Bodies::Whole).expect("it was asked for"));
     let redacted = client.recording(Bodies::Redacted).expect("it was asked for");

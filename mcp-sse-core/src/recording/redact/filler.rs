@@ -26,27 +26,26 @@ impl Fillers {
 
     /// An event id: one that can be sent back stays one (E26).
     pub(super) fn event_id(&mut self, id: &[u8]) -> Vec<u8> {
-        if id.iter().all(u8::is_ascii_graphic) { self.string(id) } else { self.text(id) }
+        if id.iter().all(u8::is_ascii_graphic) { self.string(id) } else { text(id) }
     }
+}
 
-    /// Any text: letters and digits go, what structures it stays.
-    #[expect(clippy::unused_self, reason = "all that stands for something is asked for here")]
-    pub(super) fn text(&self, text: &[u8]) -> Vec<u8> {
-        text.iter().map(|byte| if byte.is_ascii_alphanumeric() || *byte >= 0x80 { b'x' } else { *byte }).collect()
-    }
+/// Any text: letters and digits go, what structures it stays.
+pub(super) fn text(text: &[u8]) -> Vec<u8> {
+    text.iter().map(|byte| if byte.is_ascii_alphanumeric() || *byte >= 0x80 { b'x' } else { *byte }).collect()
+}
 
-    /// A URL or a reference: what follows the authority goes, and who is named in it.
-    pub(super) fn url(&self, url: &[u8]) -> Vec<u8> {
-        let authority = match url.windows(3).position(|three| three == b"://") {
-            Some(at) => at + 3,
-            None if url.starts_with(b"//") => 2,
-            None => return self.text(url),
-        };
-        let (scheme, rest) = url.split_at_checked(authority).unwrap_or((url, &[]));
-        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b'\\')).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, &[]));
-        let user = authority.iter().rposition(|byte| *byte == b'@').unwrap_or(0);
-        let (user, host) = authority.split_at_checked(user).unwrap_or((authority, &[]));
-        [scheme, &self.text(user), host, &self.text(path)].concat()
-    }
+/// A URL or a reference: what follows the authority goes, and who is named in it.
+pub(super) fn url(url: &[u8]) -> Vec<u8> {
+    let authority = match url.windows(3).position(|three| three == b"://") {
+        Some(at) => at + 3,
+        None if url.starts_with(b"//") => 2,
+        None => return text(url),
+    };
+    let (scheme, rest) = url.split_at_checked(authority).unwrap_or((url, &[]));
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b'\\')).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+    let user = authority.iter().rposition(|byte| *byte == b'@').unwrap_or(0);
+    let (user, host) = authority.split_at_checked(user).unwrap_or((authority, &[]));
+    [scheme, &text(user), host, &text(path)].concat()
 }

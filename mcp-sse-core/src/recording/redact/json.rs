@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::filler::Fillers;
+use super::filler::{self, Fillers};
 use crate::jsonrpc::{Completeness, check_bytes};
 
 /// Where in a message a value stands, as far as that decides what of it stays.
@@ -212,7 +212,7 @@ pub(super) fn redact(text: &[u8], place: Place, fillers: &mut Fillers) -> Vec<u8
             _ => redacted.extend_from_slice(token),
         }
     }
-    redacted.extend(fillers.text(after));
+    redacted.extend(filler::text(after));
     redacted
 }
 

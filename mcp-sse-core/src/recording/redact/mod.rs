@@ -38,19 +38,13 @@ pub(super) fn with_bodies(recording: &Recording, bodies: Bodies) -> Recording {
     }
 }
 
-/// Whether the line's payload is a caller's or a peer's.
-fn has_payload(line: &Line) -> bool {
-    line.payload.is_some()
-}
-
 /// All payloads withheld.
 fn sized(mut recording: Recording) -> Recording {
     recording.bodies = Bodies::Sized;
     hide_config(&mut recording, &mut Fillers::default());
-    for (_, line) in recording.lines.iter_mut().filter(|(_, line)| has_payload(line)) {
+    for (_, line) in recording.lines.iter_mut().filter(|(_, line)| line.payload.is_some()) {
         note_original(line);
         line.payload = None;
-        hide_location(line);
     }
     for (_, line) in &mut recording.lines {
         hide_location(line);
@@ -76,7 +70,7 @@ fn redacted(recording: &Recording) -> Option<Recording> {
         };
         let Some(payload) = &line.payload else { continue };
         let hidden = match line.get("error") {
-            Some(_) => fillers.text(payload),
+            Some(_) => filler::text(payload),
             None => json::redact(payload, place, &mut fillers),
         };
         note_original(line);
@@ -120,7 +114,7 @@ fn hide_config(recording: &mut Recording, fillers: &mut Fillers) {
     let is_client = recording.subject.word == "client";
     for (name, value) in &mut recording.subject.arguments {
         let hidden = match &**name {
-            "" if is_client => fillers.url(value.as_bytes()),
+            "" if is_client => filler::url(value.as_bytes()),
             "last_event_id" => fillers.event_id(value.as_bytes()),
             _ => continue,
         };
@@ -130,7 +124,7 @@ fn hide_config(recording: &mut Recording, fillers: &mut Fillers) {
 
 fn hide_location(line: &mut Line) {
     for (_, value) in line.arguments.iter_mut().filter(|(name, _)| name == "location") {
-        *value = String::from_utf8(Fillers::default().url(value.as_bytes())).unwrap_or_default();
+        *value = String::from_utf8(filler::url(value.as_bytes())).unwrap_or_default();
     }
 }
 
@@ -138,7 +132,7 @@ fn hide_location(line: &mut Line) {
 fn hide_place(line: &mut Line) {
     if line.word == "expect" && line.place(0) == Some("send") {
         if let Some((_, place)) = line.arguments.get_mut(3) {
-            *place = String::from_utf8(Fillers::default().url(place.as_bytes())).unwrap_or_default();
+            *place = String::from_utf8(filler::url(place.as_bytes())).unwrap_or_default();
         }
     }
 }
@@ -225,7 +219,7 @@ fn hide_plain(head: &ResponseHead, mut body: Vec<u8>, fillers: &mut Fillers) -> 
         MediaType::Json => json::redact(text, Place::Message, fillers),
         _ if is_json => json::redact(text, Place::Message, fillers),
         _ if head.is_success() => stream::redact(text, fillers),
-        _ => fillers.text(text),
+        _ => filler::text(text),
     };
     text.copy_from_slice(hidden.get(..text.len()).unwrap_or_default());
     body

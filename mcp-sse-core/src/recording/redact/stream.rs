@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::filler::Fillers;
+use super::filler::{self, Fillers};
 use super::json::{self, Place};
 
 /// The event type that the data of the block belongs to.
@@ -43,13 +43,13 @@ pub(super) fn redact(text: &[u8], fillers: &mut Fillers) -> Vec<u8> {
                     b"endpoint" => Kind::Endpoint,
                     _ => Kind::Other,
                 };
-                if kind == Kind::Other { fillers.text(content) } else { content.to_vec() }
+                if kind == Kind::Other { filler::text(content) } else { content.to_vec() }
             }
             b"id" => fillers.event_id(content),
             b"retry" if content.iter().all(u8::is_ascii_digit) => continue,
             // A comment, or a field that nobody knows.
             _ => {
-                put(&mut redacted, line.clone(), &fillers.text(bytes));
+                put(&mut redacted, line.clone(), &filler::text(bytes));
                 continue;
             }
         };
@@ -77,8 +77,8 @@ fn redact_data(redacted: &mut [u8], text: &[u8], kind: Kind, data: &[Range<usize
     let joined = parts.join(&b'\n');
     let hidden = match kind {
         Kind::Message => json::redact(&joined, Place::Message, fillers),
-        Kind::Endpoint => fillers.url(&joined),
-        Kind::Other => fillers.text(&joined),
+        Kind::Endpoint => filler::url(&joined),
+        Kind::Other => filler::text(&joined),
     };
     let mut rest = &*hidden;
     for range in data {
