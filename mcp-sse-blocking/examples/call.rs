@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use mcp_sse_blocking::{CallEvent, Client, ConnectionConfig, Done, Reply};
+use mcp_sse_blocking::{Bodies, CallEvent, Client, ConnectionConfig, Done, Recording, Reply};
 use mcp_sse_tests::call_program::{self, Adapter, Job, Settings, Trouble};
 use serde_json::value::RawValue;
 
@@ -51,6 +51,10 @@ impl Adapter for Blocking {
         } else {
             Ok((client.call_with(&job.method, &params, &options, on_event)?, None))
         }
+    }
+
+    fn recording(&self, url: &str, bodies: Bodies) -> Option<Recording> {
+        self.clients.borrow().get(url)?.recording(bodies)
     }
 }
 

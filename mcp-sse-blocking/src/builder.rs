@@ -10,6 +10,7 @@ use mcp_sse_core::client::{
     Protocol, Settings, result_to_json,
 };
 use mcp_sse_core::jsonrpc::Message;
+use mcp_sse_core::recording::RecordingConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -34,7 +35,7 @@ impl ClientBuilder {
     }
 
     /// Sets everything that the core decides by: revision, limits, tail rule, ids, policies by method, connections.
-    /// Headers, connections, protocol and handlers that were set before are lost; set them after.
+    /// Headers, connections, protocol, handlers and recording that were set before are lost; set them after.
     pub fn config(mut self, config: ClientConfig) -> Self {
         self.settings.set(|_| config);
         self
@@ -61,6 +62,12 @@ impl ClientBuilder {
         R: Serialize,
     {
         self.settings.handle(method, Arc::new(move |message| result_to_json(&handler(message)?)));
+        self
+    }
+
+    /// Writes down what happens, for a report that can be replayed: [`Client::recording`] gives it. Default: nothing is.
+    pub fn record(mut self, recording: RecordingConfig) -> Self {
+        self.settings.set(|config| config.with_recording(recording));
         self
     }
 

@@ -16,6 +16,7 @@ use mcp_sse_core::client::{
 };
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{Id, Message};
+use mcp_sse_core::recording::{Bodies, Recording};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -244,6 +245,12 @@ impl Client {
     #[must_use]
     pub fn initialize_result(&self) -> Option<String> {
         self.inner.core().initialize_result().map(str::to_owned)
+    }
+
+    /// What happened so far, if [`ClientBuilder::record`] asked for it to be written down.
+    #[must_use]
+    pub fn recording(&self, bodies: Bodies) -> Option<Recording> {
+        self.inner.core().recording(bodies)
     }
 
     /// How long ago the answer's bytes arrived: freshness counts from then, not from when the reply is looked at.

@@ -15,6 +15,7 @@
 //! | one HTTP response to a JSON-RPC request | [`exchange::Exchange`] |
 //! | an HTTP stack of your own, and calls to make | [`client::Client`], and the loop below |
 //! | requests to answer, over a stack of your own | [`server::Server`] |
+//! | a fault to show to somebody | [`recording::Recording`] |
 //! | a program to write | the crates `mcp-sse-blocking` and `mcp-sse-tokio` |
 //!
 //! # The loop
@@ -118,8 +119,10 @@ pub mod http;
 pub mod jsonrpc;
 pub mod legacy;
 mod limits;
+pub mod recording;
 pub mod server;
 pub mod sse;
+mod tape;
 mod time;
 pub mod tools;
 

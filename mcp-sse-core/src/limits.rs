@@ -4,6 +4,8 @@
 //! Rules: a bound is checked before the bytes are kept; passing one is an error that names it; none is
 //! infinite by default. Bounds of a socket (connect time, idle time, pool size) belong to the adapters.
 
+use crate::tape::Line;
+
 /// How much of a peer's output is kept or inflated, in bytes.
 ///
 /// ```
@@ -51,6 +53,16 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Each bound, for a recording.
+    pub(crate) fn words(&self, line: Line) -> Line {
+        line.named("max_event_bytes", self.max_event_bytes)
+            .named("max_id_bytes", self.max_id_bytes)
+            .named("max_kind_bytes", self.max_kind_bytes)
+            .named("max_json_bytes", self.max_json_bytes)
+            .named("max_inflated_bytes", self.max_inflated_bytes)
+            .named("max_excerpt_bytes", self.max_excerpt_bytes)
+    }
+
     /// Sets [`max_event_bytes`](Self::max_event_bytes).
     #[must_use]
     pub const fn with_max_event_bytes(mut self, bytes: usize) -> Self {

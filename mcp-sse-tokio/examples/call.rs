@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use mcp_sse_tests::call_program::{self, Adapter, Job, Settings, Trouble};
-use mcp_sse_tokio::{CallError, CallEvent, Client, ConnectionConfig, Done, Reply, Update};
+use mcp_sse_tokio::{Bodies, CallError, CallEvent, Client, ConnectionConfig, Done, Recording, Reply, Update};
 use serde_json::value::RawValue;
 use tokio::runtime::{Builder, Runtime};
 
@@ -76,6 +76,10 @@ impl Adapter for Tokio {
             // Without an answer it was stopped, which nobody asks about.
             answered.ok_or(Trouble::Call(CallError::Params))
         })
+    }
+
+    fn recording(&self, url: &str, bodies: Bodies) -> Option<Recording> {
+        self.clients.borrow().get(url)?.recording(bodies)
     }
 }
 

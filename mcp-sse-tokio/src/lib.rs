@@ -49,6 +49,7 @@ pub use mcp_sse_core::client::{
     Backoff, BuildError, CallError, CallEvent, CallOptions, ClientConfig, ConnectionConfig, Done, ErrorReply, Protocol,
     ReissuePolicy, Reply, RespondError, ResultError,
 };
+pub use mcp_sse_core::recording::{Bodies, Recording, RecordingConfig};
 #[cfg(feature = "server")]
 pub use mcp_sse_core::server::{
     AllowedHosts, CancelReason, Change, Delivery, IncomingNotification, SendError, Sent, ServerAnswer, ServerConfig,

@@ -18,6 +18,7 @@ pub mod peer;
 pub mod peer_h2;
 pub mod real_clients;
 pub mod real_servers;
+pub mod recordings;
 pub mod serve_program;
 pub mod served;
 pub mod server_driver;

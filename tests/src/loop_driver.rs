@@ -16,6 +16,9 @@ use mcp_sse_core::client::{
 use mcp_sse_core::exchange::{Answer, BreakKind, Exchange, Failure, Framing, Misuse};
 use mcp_sse_core::http::ResponseHead;
 use mcp_sse_core::jsonrpc::{Id, Message, MessageKind};
+use mcp_sse_core::recording::RecordingConfig;
+
+use crate::recordings;
 
 /// Where requests go, unless a test says otherwise.
 pub const ENDPOINT: &str = "http://mcp.test/mcp";
@@ -260,6 +263,7 @@ impl LoopDriver {
     /// Never.
     #[must_use]
     pub fn new(config: ClientConfig) -> Self {
+        let config = config.with_recording(RecordingConfig::default());
         Self {
             client: Client::new(Endpoint::parse(ENDPOINT).expect("a URL"), config),
             now: 0,
@@ -460,6 +464,15 @@ impl LoopDriver {
     #[must_use]
     pub fn times(&self) -> Vec<u64> {
         self.posts.iter().map(|post| post.at).collect()
+    }
+}
+
+/// Whatever a test did, it is written down, and tells the same when it is played again.
+impl Drop for LoopDriver {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            recordings::check(|bodies| self.client.recording(bodies).expect("it was asked for"));
+        }
     }
 }
 

@@ -125,6 +125,7 @@ impl Client {
         let asked = self.calls.get_mut(&call).map(|call| &mut call.asked).ok_or(RespondError::NotAsked)?;
         let at = asked.iter().position(|id| id == request).ok_or(RespondError::NotAsked)?;
         asked.remove(at);
+        self.note_respond(call, request, answer.as_ref(), now);
         self.send_response(call, request, answer, now);
         Ok(())
     }

@@ -163,7 +163,7 @@ impl Client {
                 }
                 Phase::Running if call.answered.is_none() => {
                     call.lost_channel = Some(cause);
-                    self.cancel(id, now);
+                    self.give_up(id, now);
                 }
                 _ => {}
             }

@@ -15,6 +15,7 @@ use crate::exchange::TailRule;
 use crate::http::{self, ProtocolVersion};
 use crate::jsonrpc::{self, Completeness, Shape};
 use crate::limits::Limits;
+use crate::tape::RecordingConfig;
 
 /// What all calls of a [`Client`](super::Client) share.
 #[derive(Clone)]
@@ -64,6 +65,8 @@ pub struct ClientConfig {
     pub cancel_timeout: Duration,
     /// How connections are made, kept and read to their end.
     pub connections: ConnectionConfig,
+    /// Whether all that happens is written down, to be had by [`Client::recording`](super::Client::recording). Default: no.
+    pub recording: Option<RecordingConfig>,
     pub(super) client_info: String,
     pub(super) capabilities: String,
     pub(super) headers: Vec<(String, String)>,
@@ -144,6 +147,7 @@ impl Default for ClientConfig {
             trusts_server_hints: false,
             cancel_timeout: Duration::from_secs(5),
             connections: ConnectionConfig::default(),
+            recording: None,
             client_info: concat!(r#"{"name":"mcp-sse","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#).to_owned(),
             capabilities: "{}".to_owned(),
             headers: Vec::new(),
@@ -279,6 +283,13 @@ impl ClientConfig {
     #[must_use]
     pub const fn with_connections(mut self, connections: ConnectionConfig) -> Self {
         self.connections = connections;
+        self
+    }
+
+    /// Sets [`recording`](Self::recording).
+    #[must_use]
+    pub fn with_recording(mut self, recording: RecordingConfig) -> Self {
+        self.recording = Some(recording);
         self
     }
 

@@ -88,6 +88,15 @@ impl Exchanges {
         }
     }
 
+    /// Shows each that may have something to tell and is not lent out.
+    pub(super) fn each_touched(&mut self, mut show: impl FnMut(&mut Exchange)) {
+        for id in &self.touched {
+            if let Some(exchange) = self.running.get_mut(id).and_then(|running| running.exchange.as_deref_mut()) {
+                show(exchange);
+            }
+        }
+    }
+
     /// It may have something to tell.
     pub(super) fn touch(&mut self, id: ExchangeId) {
         self.touched.insert(id);

@@ -59,7 +59,7 @@ impl Client {
             return;
         };
         if self.calls.get(&listening).is_some_and(|call| call.kind == Kind::Requests) {
-            self.cancel(listening, now);
+            self.give_up(listening, now);
         }
         self.origin.listening = None;
         for id in self.followers() {

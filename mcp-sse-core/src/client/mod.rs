@@ -29,6 +29,7 @@ mod running;
 mod settings;
 mod shared;
 pub mod subscription;
+mod taping;
 pub mod versions;
 
 use alloc::boxed::Box;
@@ -50,6 +51,8 @@ pub use policy::{Backoff, CallOptions, ReissuePolicy};
 pub use reply::{CallError, Reply, ResultError, params_to_json, result_to_json};
 pub use settings::{Built, Settings};
 use shared::Shared;
+use taping::Recorder;
+pub(crate) use taping::{name_of_policy, step_words};
 
 use crate::exchange::{Exchange, Exposure, FailureKind, TimeLimit};
 use crate::http::{Era, ProtocolVersion};
@@ -58,7 +61,7 @@ use crate::time::Timestamp;
 
 /// Names an exchange of a [`Client`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExchangeId(u64);
+pub struct ExchangeId(pub(crate) u64);
 
 impl fmt::Display for ExchangeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,7 +79,8 @@ impl fmt::Display for ExchangeId {
 /// - *outputs*: [`poll_step`](Self::poll_step) until it gives none, and [`poll_timeout`](Self::poll_timeout); or those
 ///   of one call, and [`poll_wake`](Self::poll_wake);
 /// - *getters*: [`endpoint`](Self::endpoint), [`config`](Self::config),
-///   [`protocol_version`](Self::protocol_version), [`initialize_result`](Self::initialize_result).
+///   [`protocol_version`](Self::protocol_version), [`initialize_result`](Self::initialize_result),
+///   [`recording`](Self::recording).
 ///
 /// See the crate's page for the loop around it.
 pub struct Client {
@@ -100,6 +104,8 @@ pub struct Client {
     refused_requests: u64,
     last_call: u64,
     last_exchange: u64,
+    /// What is written down, if anything is.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Client {
@@ -109,6 +115,7 @@ impl Client {
         Self {
             endpoint,
             origin: Origin::new(config.protocol),
+            recorder: config.recording.as_ref().map(|recording| Box::new(Recorder::new(recording))),
             config,
             shared: Shared::new(),
             calls: BTreeMap::new(),
@@ -138,6 +145,7 @@ impl Client {
         options: CallOptions,
         now: Timestamp,
     ) -> Result<CallId, RequestError> {
+        self.note_begin("call", (method, params), &options, now);
         self.begin(Kind::Request, method, params, options, now)
     }
 
@@ -152,6 +160,7 @@ impl Client {
         options: CallOptions,
         now: Timestamp,
     ) -> Result<CallId, RequestError> {
+        self.note_begin("notify", (method, params), &options, now);
         self.begin(Kind::Notification, method, params, options, now)
     }
 
@@ -164,6 +173,7 @@ impl Client {
     /// # Errors
     /// [`RequestError`] if the filter is no JSON object; nothing was begun.
     pub fn listen(&mut self, filter: &str, options: CallOptions, now: Timestamp) -> Result<CallId, RequestError> {
+        self.note_begin("listen", (subscription::LISTEN, Some(filter)), &options, now);
         let params = format!(r#"{{"notifications":{filter}}}"#);
         if jsonrpc::shape(filter) != jsonrpc::Shape::Object {
             return Err(RequestError::NotAnObject);
@@ -175,6 +185,7 @@ impl Client {
     /// named here and is to be driven; the 2024-11-05 channel is closed. Calls under way are not touched, but those that
     /// wait for the channel end as lost. A later call begins anew.
     pub fn close(&mut self, now: Timestamp) -> Option<CallId> {
+        self.note(now, "close", |line| line);
         self.close_origin(now)
     }
 
@@ -212,6 +223,12 @@ impl Client {
     /// as a background call. While its exchange is lent out, all this waits for its return. Unknown and
     /// ended calls are none of these.
     pub fn cancel(&mut self, call: CallId, now: Timestamp) {
+        self.note(now, "cancel", |line| line.arg(call.0));
+        self.give_up(call, now);
+    }
+
+    /// As [`cancel`](Self::cancel), by the client itself.
+    fn give_up(&mut self, call: CallId, now: Timestamp) {
         // What its exchange has come to already has its own verdict; a replacement or a redirect that follows
         // from it is then cancelled below.
         if let Some(id) = self.exchanges.of(call) {
@@ -221,8 +238,7 @@ impl Client {
             if let Some(running) = self.exchanges.get_mut(id) {
                 match &mut running.exchange {
                     Some(exchange) => {
-                        // It is still under way, or it would have been drained away.
-                        exchange.cancel(now).ok();
+                        exchange.close(now);
                         self.drain(id, now);
                     }
                     None => running.is_cancelled = true,
@@ -250,6 +266,7 @@ impl Client {
     /// The caller of this call waits for the end of its exchange: what follows the answer is read on within the bound
     /// of time ([`ConnectionConfig::drain_timeout`]) alone, and not of bytes. For before the answer.
     pub fn read_to_end(&mut self, call: CallId) {
+        self.note_now("read_to_end", |line| line.arg(call.0));
         if let Some(call) = self.calls.get_mut(&call) {
             call.reads_to_end = true;
         }
@@ -266,17 +283,20 @@ impl Client {
     /// [`return_exchange`](Self::return_exchange) puts it back, or [`forget_exchange`](Self::forget_exchange) says
     /// that nobody will. Meanwhile the client does not see it: its deadline and a cancel wait for its return.
     pub fn lend_exchange(&mut self, id: ExchangeId) -> Option<Box<Exchange>> {
-        self.exchanges.get_mut(id)?.exchange.take()
+        let exchange = self.exchanges.get_mut(id)?.exchange.take()?;
+        self.note_lent(id);
+        Some(exchange)
     }
 
     /// Puts back an exchange that was lent. One of another name is dropped.
-    pub fn return_exchange(&mut self, id: ExchangeId, exchange: Box<Exchange>, now: Timestamp) {
+    pub fn return_exchange(&mut self, id: ExchangeId, mut exchange: Box<Exchange>, now: Timestamp) {
+        self.note_returned(id, &mut exchange, now);
         if let Some(running) = self.exchanges.get_mut(id).filter(|running| running.exchange.is_none()) {
             running.exchange = Some(exchange);
             let (call, is_cancelled) = (running.call, running.is_cancelled);
             self.exchanges.touch(id);
             if is_cancelled {
-                self.cancel(call, now);
+                self.give_up(call, now);
             }
         }
     }
@@ -288,6 +308,7 @@ impl Client {
             let Some(running) = self.exchanges.remove(id) else {
                 return;
             };
+            self.note(now, "forget_exchange", |line| line.arg(id.0));
             self.push(running.call, Step::Close(id));
             if let Some(call) = self.calls.get_mut(&running.call) {
                 call.reach(Exposure::Sent);
@@ -299,10 +320,11 @@ impl Client {
 
     /// Time has passed. Early calls change nothing.
     pub fn on_timeout(&mut self, now: Timestamp) {
+        self.note_timeout(now);
         self.exchanges.touch_if(|exchange| {
             let is_due = exchange.poll_timeout().is_some_and(|due| now >= due);
             // It is still under way, or it would have no time-out.
-            is_due && exchange.on_timeout(now).is_ok()
+            is_due && exchange.expire(now).is_ok()
         });
     }
 
@@ -311,10 +333,13 @@ impl Client {
     /// The next step, of any call. Ask until there is none, after each input.
     #[must_use = "a step that is dropped is never carried out"]
     pub fn poll_step(&mut self, now: Timestamp) -> Option<Step> {
+        let poll = self.note_poll(None, now);
         self.settle(None, now);
         // Whoever takes the steps of all calls needs no call named.
         self.woken.clear();
-        let (owner, step) = self.steps.pop_front()?;
+        let next = self.steps.pop_front();
+        self.note_step(poll, next.as_ref().map(|(_, step)| step));
+        let (owner, step) = next?;
         self.took(owner);
         Some(step)
     }
@@ -324,11 +349,16 @@ impl Client {
     pub fn poll_step_of(&mut self, call: CallId, now: Timestamp) -> Option<Step> {
         self.asking = Some(call);
         self.woken.remove(&call);
+        let poll = self.note_poll(Some(call), now);
         self.settle(Some(call), now);
         self.asking = None;
-        let at = self.steps.iter().position(|(owner, _)| *owner == call)?;
-        self.took(call);
-        self.steps.remove(at).map(|(_, step)| step)
+        let at = self.steps.iter().position(|(owner, _)| *owner == call);
+        let step = at.and_then(|at| self.steps.remove(at)).map(|(_, step)| step);
+        self.note_step(poll, step.as_ref());
+        if step.is_some() {
+            self.took(call);
+        }
+        step
     }
 
     /// A call whose own steps or time-out have changed by what happened to another one: a handshake that it waited for,

@@ -192,7 +192,7 @@ impl Client {
             }
             Err(problem) => {
                 self.fail_opening(&FailureKind::Handshake { problem: Box::new(problem) }, now);
-                self.cancel(id, now);
+                self.give_up(id, now);
             }
         }
     }
@@ -215,7 +215,7 @@ impl Client {
             Standing::Legacy(session) => *session = None,
             Standing::HttpSse(channel) => {
                 if let Some(channel) = channel.take() {
-                    self.cancel(channel.call, now);
+                    self.give_up(channel.call, now);
                 }
             }
             _ => {}
@@ -261,7 +261,7 @@ impl Client {
             }
             Standing::HttpSse(channel) => {
                 if let Some(channel) = channel.take() {
-                    self.cancel(channel.call, now);
+                    self.give_up(channel.call, now);
                     self.lose_waiters(Cause::Broken(BreakKind::Closed), true, now);
                 }
                 self.abandon_channel_opening(now);
@@ -277,7 +277,7 @@ impl Client {
     /// A channel that is wanted no more before it is there; the next one need not wait for that (H5).
     fn abandon_channel_opening(&mut self, now: Timestamp) {
         if let Some(opening) = self.origin.opening.filter(|opening| opening.part == Part::Channel) {
-            self.cancel(opening.call, now);
+            self.give_up(opening.call, now);
         }
         self.origin.barren_channels = 0;
         self.origin.channel_from = None;

@@ -14,7 +14,7 @@ use crate::tools::DroppedTool;
 
 /// Names a call of a [`Client`](super::Client).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub(super) u64);
+pub struct CallId(pub(crate) u64);
 
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -217,7 +217,7 @@ impl Client {
         self.last_exchange += 1;
         let exchange_id = ExchangeId(self.last_exchange);
         let running = Running {
-            exchange: Some(Box::new(Exchange::of(request, config, now))),
+            exchange: Some(Box::new(self.recorded(Exchange::of(request, config, now), exchange_id))),
             call: id,
             attempt: call.attempts,
             is_cancelled: false,
@@ -333,7 +333,7 @@ impl Client {
         let connections = &self.config.connections;
         let bytes = if call.reads_to_end { u64::MAX } else { connections.drain_bytes };
         if let Some(exchange) = self.exchanges.exchange(exchange) {
-            exchange.drain_until(now.saturating_add(connections.drain_timeout), bytes);
+            exchange.bound_drain(now.saturating_add(connections.drain_timeout), bytes);
         }
         match call.kind {
             Kind::Initialize => return self.on_initialize_answer(id, &answer, now),
@@ -349,7 +349,7 @@ impl Client {
             call.detour = Some(detour);
             if let Some(exchange) = self.exchanges.exchange(exchange) {
                 // What it says is known. It ends here, if it has not yet.
-                exchange.cancel(now).ok();
+                exchange.close(now);
             }
             return;
         }
@@ -491,7 +491,7 @@ impl Client {
             return;
         };
         if let Some(mut exchange) = self.exchanges.remove(id).and_then(|running| running.exchange) {
-            exchange.cancel(now).ok();
+            exchange.close(now);
         }
         self.push(call, Step::Close(id));
     }
@@ -516,7 +516,8 @@ impl Client {
         }
         let params = format!(r#"{{"requestId":{},"reason":"{reason}"}}"#, id.to_json());
         let options = CallOptions::default().with_timeout(self.config.cancel_timeout);
-        let cancel = self.notify("notifications/cancelled", Some(&params), options, now).ok()?;
+        let method = "notifications/cancelled";
+        let cancel = self.begin(Kind::Notification, method, Some(&params), options, now).ok()?;
         if let Some(cancel) = self.calls.get_mut(&cancel) {
             cancel.route.clone_from(&call.route);
         }

@@ -13,6 +13,7 @@ mod reading;
 mod request;
 mod salvage;
 mod state;
+mod taping;
 mod verdict;
 
 use alloc::boxed::Box;
@@ -32,9 +33,14 @@ use reading::Closing;
 pub use request::{Carries, Cursor, ExchangeConfig, Request, TailRule};
 use state::{BodyKind, Complaints, Due, Ending, Evidence};
 pub use state::{Fact, State, Transition, transitions};
+pub(crate) use taping::{
+    answer_words, event_words, failure_words, name_of_break, name_of_cause, name_of_damage, name_of_framing,
+    name_of_tail, sized_message,
+};
 pub use verdict::Verdict;
 
 use crate::http::ResponseHead;
+use crate::tape::Tape;
 use crate::time::Timestamp;
 
 /// One HTTP request and all that came back.
@@ -97,6 +103,8 @@ pub struct Exchange {
     complaints: Complaints,
     events: VecDeque<ExchangeEvent>,
     want_after: Want,
+    /// What is written down, if anything is.
+    tape: Option<Box<Tape>>,
 }
 
 impl Exchange {
@@ -115,6 +123,7 @@ impl Exchange {
             exposure: Exposure::default(),
             fresh_only: config.fresh_connection,
             idle_until: config.idle.filter(|_| due.is_of_request()).map(|idle| now.saturating_add(idle)),
+            tape: config.recording.as_ref().map(|recording| Box::new(Tape::new(recording, now, 1, true))),
             config,
             drain: None,
             received_at: now,
@@ -177,6 +186,7 @@ impl Exchange {
         if self.head.is_some() {
             return Err(Misuse::SecondHead);
         }
+        self.note_head(head, now);
         self.advance(Fact::Head);
         self.head = Some(Box::new(head.clone()));
         self.head_at = Some(now);
@@ -223,7 +233,9 @@ impl Exchange {
             self.advance(Fact::BodyByte);
             self.received_at = now;
         }
+        let given = *input;
         self.read_until_event(input);
+        self.note_body(given, input.len(), now);
         let received = self.body.as_ref().map_or(0, |body| body.received);
         if !self.has_ended() && self.drain_limit().is_some_and(|(_, most)| received > most) {
             self.end(Ending::Closed);
@@ -242,8 +254,10 @@ impl Exchange {
         let Some(body) = &self.body else {
             return self.on_broken(BreakKind::Closed, now);
         };
+        let (received, is_coding_short) = (body.received, body.is_coding_short());
+        self.note(now, |line| line.arg(name_of_framing(framing)), "on_end");
         let declared = self.head.as_ref().and_then(|head| head.content_length());
-        let ending = Ending::of_body(framing, declared, body.received, body.is_coding_short());
+        let ending = Ending::of_body(framing, declared, received, is_coding_short);
         let is_usable = matches!(ending, Ending::Marked) && framing == Framing::Marked;
         self.want_after = if is_usable { Want::Nothing } else { Want::Close };
         self.finish(ending, now);
@@ -277,6 +291,7 @@ impl Exchange {
         if self.is_over(now)? {
             return Ok(());
         }
+        self.note(now, |line| line.arg(name_of_break(kind)), "on_broken");
         if self.advance(Fact::ReusedClosed) {
             self.fresh_only = true;
             return Ok(());
@@ -301,14 +316,28 @@ impl Exchange {
     /// [`Misuse`] after the end.
     pub fn cancel(&mut self, now: Timestamp) -> Result<(), Misuse> {
         if !self.is_over(now)? {
+            self.note(now, |line| line, "cancel_exchange");
             self.end(Ending::Closed);
         }
         Ok(())
     }
 
+    /// As [`cancel`](Self::cancel), by a client whose doing is not the exchange's to write down.
+    pub(crate) fn close(&mut self, now: Timestamp) {
+        if self.expire(now) == Ok(false) {
+            self.end(Ending::Closed);
+        }
+    }
+
     /// Bounds how long a body is read on after its answer: until this moment, or so many bytes further. Then the
     /// exchange closes by itself, and is settled (E3). Without an answer it goes on as before.
     pub fn drain_until(&mut self, until: Timestamp, bytes: u64) {
+        self.note_drain(until, bytes);
+        self.bound_drain(until, bytes);
+    }
+
+    /// As [`drain_until`](Self::drain_until), by a client.
+    pub(crate) fn bound_drain(&mut self, until: Timestamp, bytes: u64) {
         let received = self.body.as_ref().map_or(0, |body| body.received);
         self.drain = Some((until, received.saturating_add(bytes)));
     }
@@ -319,6 +348,9 @@ impl Exchange {
     #[must_use = "an event that is dropped is lost"]
     pub fn poll_event(&mut self) -> Option<ExchangeEvent> {
         let event = self.events.pop_front();
+        if let Some(event) = &event {
+            taping::note_event(&mut self.tape, event);
+        }
         let may_hold_more = self.closing.is_some() || self.body.as_ref().is_some_and(Body::may_hold_more);
         if event.is_some() && may_hold_more {
             // E2: what came with it in the same bytes does not wait for more of them.
@@ -431,12 +463,25 @@ impl Exchange {
             return Err(Misuse::Ended);
         }
         let is_known = self.advance(fact);
-        if self.is_over(now)? || is_known { Ok(()) } else { Err(Misuse::OutOfOrder) }
+        if self.expire(now)? || is_known {
+            self.note_fact(fact, now);
+            return Ok(());
+        }
+        Err(Misuse::OutOfOrder)
     }
 
     /// E12: an input at or after a limit lets the exchange expire first; then it is over, and the input is
     /// dropped without being anybody's mistake.
     fn is_over(&mut self, now: Timestamp) -> Result<bool, Misuse> {
+        let is_over = self.expire(now)?;
+        if is_over {
+            self.note(now, |line| line, "on_timeout");
+        }
+        Ok(is_over)
+    }
+
+    /// Ends what has reached its limit, and says whether it has.
+    pub(crate) fn expire(&mut self, now: Timestamp) -> Result<bool, Misuse> {
         if self.has_ended() {
             return Err(Misuse::Ended);
         }

@@ -9,6 +9,7 @@ use core::time::Duration;
 use crate::http::{Era, ProtocolVersion};
 use crate::jsonrpc::{self, Id, Message};
 use crate::limits::Limits;
+use crate::tape::RecordingConfig;
 use crate::time::Timestamp;
 
 /// What an HTTP request is. Only the first kind is known to every era; the others are the legacy eras'.
@@ -198,6 +199,8 @@ pub struct ExchangeConfig {
     /// How long the body of a failed response is waited for, from its head on, before its status is told without the
     /// rest (E18). Default 2 s: the body is an excerpt for people, or a short JSON-RPC error.
     pub failed_body_time: Duration,
+    /// Whether what happens is written down, to be had by [`Exchange::recording`](super::Exchange::recording). Default: no.
+    pub recording: Option<RecordingConfig>,
 }
 
 impl Default for ExchangeConfig {
@@ -211,6 +214,7 @@ impl Default for ExchangeConfig {
             follow_redirects: false,
             fresh_connection: false,
             failed_body_time: Duration::from_secs(2),
+            recording: None,
         }
     }
 }
@@ -262,6 +266,13 @@ impl ExchangeConfig {
     #[must_use]
     pub const fn with_follow_redirects(mut self, follow: bool) -> Self {
         self.follow_redirects = follow;
+        self
+    }
+
+    /// Sets [`recording`](Self::recording).
+    #[must_use]
+    pub fn with_recording(mut self, recording: RecordingConfig) -> Self {
+        self.recording = Some(recording);
         self
     }
 }

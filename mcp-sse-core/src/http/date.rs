@@ -28,6 +28,10 @@ impl HttpDate {
         imf_fixdate(value).or_else(|| rfc850_date(value)).or_else(|| asctime_date(value))
     }
 
+    pub(super) const fn from_unix_seconds(seconds: u64) -> Self {
+        Self(seconds)
+    }
+
     /// Seconds since the Unix epoch.
     #[must_use]
     pub const fn unix_seconds(self) -> u64 {

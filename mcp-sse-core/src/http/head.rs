@@ -6,7 +6,8 @@
 //! facts mean for a call does not belong here.
 
 use alloc::borrow::ToOwned as _;
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -138,6 +139,72 @@ impl ResponseHead {
         if challenge.len() <= room {
             self.www_authenticate.push(challenge);
         }
+    }
+
+    /// All that is kept, but for challenges, as names and values that [`fact`](Self::fact) takes back: those of the headers,
+    /// except that dates are seconds. For a recording.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts: Vec<(&'static str, String)> = Vec::new();
+        if let Some(essence) = self.content_type.essence() {
+            facts.push(("content-type", essence.to_owned()));
+            if MediaType::from_essence(essence) != self.content_type.kind() {
+                // The text was cut, or is none of a media type.
+                facts.push(("media-type", self.content_type.kind().name().to_owned()));
+            }
+        }
+        match self.content_coding {
+            ContentCoding::Identity => {}
+            ContentCoding::Gzip => facts.push(("content-encoding", "gzip".to_owned())),
+            ContentCoding::Deflate => facts.push(("content-encoding", "deflate".to_owned())),
+            ContentCoding::Unsupported => facts.push(("content-encoding", "unsupported".to_owned())),
+        }
+        match self.content_length {
+            ContentLength::Absent => {}
+            ContentLength::Bytes(bytes) => facts.push(("content-length", bytes.to_string())),
+            ContentLength::Invalid => facts.push(("content-length", "invalid".to_owned())),
+        }
+        if self.has_transfer_encoding {
+            facts.push(("transfer-encoding", if self.is_chunked { "chunked" } else { "other" }.to_owned()));
+        }
+        facts.extend(self.date.map(|date| ("date", format!("@{}", date.unix_seconds()))));
+        facts.extend(self.retry_after.map(|retry_after| match retry_after {
+            RetryAfter::Seconds(seconds) => ("retry-after", seconds.to_string()),
+            RetryAfter::At { date, .. } => ("retry-after", format!("@{}", date.unix_seconds())),
+        }));
+        // It is as good as a password, so another one stands for it.
+        facts.extend(self.session_id.as_ref().map(|id| ("mcp-session-id", "x".repeat(id.len()))));
+        facts.extend(self.location.clone().map(|location| ("location", location)));
+        facts.extend(self.protocol_version.map(|version| ("mcp-protocol-version", version.to_string())));
+        facts
+    }
+
+    /// Takes back what [`facts`](Self::facts) gave, and headers as they are; false if there is no such fact.
+    pub(crate) fn fact(&mut self, name: &str, value: &str) -> bool {
+        let date = value.strip_prefix('@').and_then(|seconds| seconds.parse().ok()).map(HttpDate::from_unix_seconds);
+        match (name, date) {
+            ("media-type", _) => match MediaType::from_name(value) {
+                Some(kind) => self.content_type.set_kind(kind),
+                None => return false,
+            },
+            ("date", Some(date)) => self.date = Some(date),
+            ("retry-after", Some(date)) => self.retry_after = Some(RetryAfter::At { date, server_time: None }),
+            (
+                "content-type"
+                | "content-encoding"
+                | "content-length"
+                | "transfer-encoding"
+                | "date"
+                | "retry-after"
+                | "mcp-session-id"
+                | "location"
+                | "mcp-protocol-version",
+                _,
+            ) => {
+                self.header(name, value.as_bytes());
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// The status code.

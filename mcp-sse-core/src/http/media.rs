@@ -40,6 +40,20 @@ impl MediaType {
         Self::classify(essence.as_bytes())
     }
 
+    /// The kind's name in a recording.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::EventStream => "event-stream",
+            Self::Json => "json",
+            Self::Other => "other",
+            Self::Missing => "missing",
+        }
+    }
+
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        [Self::EventStream, Self::Json, Self::Other, Self::Missing].into_iter().find(|kind| kind.name() == name)
+    }
+
     fn classify(essence: &[u8]) -> Self {
         const SUFFIX: &[u8] = b"+json";
         let has_suffix = essence
@@ -90,6 +104,10 @@ impl ContentType {
                 self.essence = Some(escaped(essence, Self::MAX_ESSENCE_BYTES));
             }
         }
+    }
+
+    pub(super) const fn set_kind(&mut self, kind: MediaType) {
+        self.kind = kind;
     }
 
     pub(super) const fn kind(&self) -> MediaType {

@@ -5,6 +5,7 @@ use std::thread;
 
 use mcp_sse_blocking::{CallError, CallOptions, Client, Done, ErrorReply, Reply};
 use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_core::recording::{Bodies, Recording};
 use serde_json::Value;
 
 use super::{Adapter, BOUND, Handler, OnEvent, Settings, charge};
@@ -72,5 +73,9 @@ impl Adapter for Blocking {
 
     fn version(&self) -> Option<ProtocolVersion> {
         self.0.protocol_version()
+    }
+
+    fn recording(&self, bodies: Bodies) -> Option<Recording> {
+        self.0.recording(bodies)
     }
 }

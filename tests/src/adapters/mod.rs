@@ -14,6 +14,7 @@ use mcp_sse_core::client::{
 };
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::Message;
+use mcp_sse_core::recording::{Bodies, Recording};
 use serde_json::{Value, json};
 
 pub use self::tokio::Tokio;
@@ -130,6 +131,9 @@ pub trait Adapter: Clone + Send + Sync + 'static {
 
     /// The revision that is spoken, if it is known.
     fn version(&self) -> Option<ProtocolVersion>;
+
+    /// What happened, if the configuration asked for it to be written down.
+    fn recording(&self, bodies: Bodies) -> Option<Recording>;
 
     /// Makes a request and gives back its answer.
     ///

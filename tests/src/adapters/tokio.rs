@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use mcp_sse_core::http::ProtocolVersion;
+use mcp_sse_core::recording::{Bodies, Recording};
 use mcp_sse_tokio::{CallError, CallOptions, CallStream, Client, Done, ErrorReply, Reply, Update};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -120,5 +121,9 @@ impl Adapter for Tokio {
 
     fn version(&self) -> Option<ProtocolVersion> {
         self.0.protocol_version()
+    }
+
+    fn recording(&self, bodies: Bodies) -> Option<Recording> {
+        self.0.recording(bodies)
     }
 }

@@ -13,19 +13,42 @@ use super::{Adapter, Job, Settings, Trouble};
 use crate::peer::{At, Coding, Ending, Framing, Mark, Peer, RefusedPort, Response, Scenario, Script, Sse, Text};
 
 /// One row of the table.
-struct Row {
-    breaks: &'static str,
-    scripts: Vec<Script>,
+pub struct Row {
+    /// How the exchange is broken.
+    pub breaks: &'static str,
+    /// What the server does with each request.
+    pub scripts: Vec<Script>,
     /// What it must come to.
-    verdict: &'static str,
-    attempts: u32,
-    runs: usize,
+    pub verdict: &'static str,
+    /// How many requests it must take.
+    pub attempts: u32,
+    /// How often the tool must run.
+    pub runs: usize,
 }
+
+impl Row {
+    /// Whether nobody listens.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.verdict == "unsent"
+    }
+
+    /// The call's own deadline, if it has one.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        self.breaks.contains("stalled").then_some(SHORT)
+    }
+}
+
+/// What is asked for.
+pub const PARAMS: &str = r#"{"name":"charge","arguments":{"amount":100},"_meta":{"progressToken":"p"}}"#;
 
 /// The deadline of calls that are to stall.
 const SHORT: Duration = Duration::from_millis(700);
 
-fn rows() -> Vec<Row> {
+/// The rows of the table.
+#[must_use]
+pub fn rows() -> Vec<Row> {
     let row = |breaks, script: Script, verdict, attempts, runs| Row {
         breaks,
         scripts: vec![script, Script::new(stream())],
@@ -64,8 +87,7 @@ pub(super) fn run(adapter: &impl Adapter) -> ExitCode {
     let mut is_right = true;
     for row in rows() {
         let scenario = peer.scenario(row.scripts.clone());
-        let is_refused = row.verdict == "unsent";
-        let url = if is_refused { format!("http://{}/mcp", refused.address()) } else { scenario.url() };
+        let url = if row.is_refused() { format!("http://{}/mcp", refused.address()) } else { scenario.url() };
         let start = Instant::now();
         let (verdict, attempts) = call(adapter, url, &row);
         let elapsed = start.elapsed().as_millis();
@@ -89,12 +111,7 @@ pub(super) fn run(adapter: &impl Adapter) -> ExitCode {
 }
 
 fn call(adapter: &impl Adapter, url: String, row: &Row) -> (String, u32) {
-    let job = Job {
-        url,
-        method: "tools/call".to_owned(),
-        params: Some(r#"{"name":"charge","arguments":{"amount":100},"_meta":{"progressToken":"p"}}"#.to_owned()),
-        deadline: row.breaks.contains("stalled").then_some(SHORT),
-    };
+    let job = Job { url, method: "tools/call".to_owned(), params: Some(PARAMS.to_owned()), deadline: row.deadline() };
     // The end is waited for, so that the table shows what each exchange came to in the end.
     let settings = Settings::default().with_own_server(Duration::from_secs(10));
     match adapter.call(&job, &settings, true, &mut |_| ControlFlow::Continue(())) {

@@ -6,13 +6,17 @@
 mod demonstration;
 mod lines;
 mod options;
+mod replay;
 
+use std::fs;
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+pub use demonstration::{PARAMS, Row, rows};
 use mcp_sse_core::client::{CallError, CallEvent, Done, Reply};
+use mcp_sse_core::recording::{Bodies, Recording};
 pub use options::{Invocation, Job, Settings, Usage};
 
 /// Makes calls over a client of its own.
@@ -29,6 +33,9 @@ pub trait Adapter {
         to_end: bool,
         on_event: &mut dyn FnMut(CallEvent) -> ControlFlow<()>,
     ) -> Result<(Reply, Option<Done>), Trouble>;
+
+    /// What happened to the client of this URL, if it was written down.
+    fn recording(&self, url: &str, bodies: Bodies) -> Option<Recording>;
 }
 
 /// Why there is no reply.
@@ -64,6 +71,7 @@ pub fn main(adapter: &impl Adapter) -> ExitCode {
         }
         Ok(Invocation::Demonstration) => demonstration::run(adapter),
         Ok(Invocation::One(job, settings)) => code(one(adapter, &job, &settings)),
+        Ok(Invocation::Replay(file)) => code(replay::run(&file)),
         Ok(Invocation::Batch(settings)) => code(batch(adapter, &settings)),
         Err(usage) => {
             eprintln!("call: {usage}\n\n{}", options::HELP);
@@ -94,6 +102,17 @@ fn one(adapter: &impl Adapter, job: &Job, settings: &Settings) -> io::Result<Sta
         return Err(error);
     }
     print(&ended.line)?;
+    if let (Some(file), Some(recording)) = (&settings.record, adapter.recording(&job.url, settings.bodies)) {
+        if let Err(error) = fs::write(file, recording.to_string()) {
+            eprintln!("call: --record {}: {error}", file.display());
+            return Ok(Status::Usage);
+        }
+        if recording.bodies() > settings.bodies {
+            eprintln!(
+                "call: --record: redacted, it would not replay to the same; sizes and checksums are written instead"
+            );
+        }
+    }
     Ok(ended.status)
 }
 
@@ -130,23 +149,28 @@ fn timed(
     on_event: &mut dyn FnMut(CallEvent) -> ControlFlow<()>,
 ) -> Ended {
     let start = Instant::now();
-    let ended = adapter.call(job, settings, false, on_event);
+    // A recording goes to the end of the exchange.
+    let ended = adapter.call(job, settings, settings.record.is_some(), on_event);
     let elapsed: Duration = start.elapsed();
     match ended {
-        Ok((reply, _)) => {
-            let status = if reply.answer.info.is_error { Status::JsonRpcError } else { Status::Result };
-            Ended { line: lines::answer(&reply, elapsed), status }
-        }
+        Ok((reply, _)) => answered(&reply, elapsed),
         Err(Trouble::Usage(usage)) => {
             eprintln!("call: {usage}");
             Ended { line: lines::misuse(&usage), status: Status::Usage }
         }
-        Err(Trouble::Call(error)) => {
-            eprintln!("call: {error}");
-            let status = if error.kind() == "misuse" { Status::Usage } else { Status::Transport };
-            Ended { line: lines::error(&error, elapsed), status }
-        }
+        Err(Trouble::Call(error)) => failed(&error, elapsed),
     }
+}
+
+fn answered(reply: &Reply, elapsed: Duration) -> Ended {
+    let status = if reply.answer.info.is_error { Status::JsonRpcError } else { Status::Result };
+    Ended { line: lines::answer(reply, elapsed), status }
+}
+
+fn failed(error: &CallError, elapsed: Duration) -> Ended {
+    eprintln!("call: {error}");
+    let status = if error.kind() == "misuse" { Status::Usage } else { Status::Transport };
+    Ended { line: lines::error(error, elapsed), status }
 }
 
 fn print(line: &str) -> io::Result<()> {

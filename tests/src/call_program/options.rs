@@ -10,6 +10,7 @@ use mcp_sse_core::client::{CallOptions, ClientConfig, Protocol, ReissuePolicy};
 use mcp_sse_core::exchange::TailRule;
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{object_members, string};
+use mcp_sse_core::recording::{Bodies, RecordingConfig};
 
 pub(super) const HELP: &str = "\
 usage: call [OPTIONS] URL METHOD [PARAMS-JSON]     one call
@@ -23,9 +24,13 @@ usage: call [OPTIONS] URL METHOD [PARAMS-JSON]     one call
 --header 'K: V'       an extra request header; may be repeated
 --cacert FILE         trust these PEM certificates (SSL_CERT_FILE is honoured too)
 --strict-tail         HTML's reading of an unfinished last event
+--record FILE         write down what happens, to the exchange's end, as a recording that can be replayed
+--bodies SHOWN        what a recording shows of them: redacted | whole | sized   (default redacted)
+--replay FILE         no call: play a recording, print what it comes to, and tell whether that is what was recorded
 
 A line of a batch: {\"url\": ..., \"method\": ..., \"params\": ..., \"deadline_ms\": ...}; params and deadline_ms are optional.
-Exit status: 0 a result, 1 a JSON-RPC error, 2 a usage error, 3 a transport error; of a batch, the highest.";
+Exit status: 0 a result, 1 a JSON-RPC error, 2 a usage error, 3 a transport error; of a batch, the highest. Of a replay, that
+of the call; 2 if it cannot be played or comes to anything else.";
 
 /// What the arguments ask for.
 #[derive(Debug)]
@@ -36,6 +41,8 @@ pub enum Invocation {
     One(Job, Settings),
     /// A call for each line of standard input.
     Batch(Settings),
+    /// A recording to be played.
+    Replay(PathBuf),
     /// To be told the options.
     Help,
 }
@@ -68,6 +75,10 @@ pub struct Settings {
     pub drain: Option<Duration>,
     /// Whether the server is the program's own, to which no proxy leads.
     pub is_own_server: bool,
+    /// The file that is written with what happened.
+    pub record: Option<PathBuf>,
+    /// What that shows of bodies.
+    pub bodies: Bodies,
 }
 
 impl Default for Settings {
@@ -82,6 +93,8 @@ impl Default for Settings {
             tail: TailRule::Salvage,
             drain: None,
             is_own_server: false,
+            record: None,
+            bodies: Bodies::default(),
         }
     }
 }
@@ -92,7 +105,8 @@ impl Settings {
     /// # Errors
     /// A sentence, if a header cannot be sent.
     pub fn config(&self) -> Result<ClientConfig, String> {
-        let config = ClientConfig::default().with_protocol(self.protocol).with_tail(self.tail);
+        let mut config = ClientConfig::default().with_protocol(self.protocol).with_tail(self.tail);
+        config.recording = self.record.as_ref().map(|_| RecordingConfig::default());
         self.headers.iter().try_fold(config, |config, (name, value)| {
             config.with_header(name, value).map_err(|error| format!("--header {name}: {error}"))
         })
@@ -133,6 +147,7 @@ impl From<lexopt::Error> for Usage {
 pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocation, Usage> {
     let mut settings = Settings::default();
     let (mut is_batch, mut has_options) = (false, false);
+    let mut replay: Option<PathBuf> = None;
     let mut positional: Vec<String> = Vec::new();
     let mut parser = Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
@@ -146,6 +161,9 @@ pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocat
             Arg::Long("protocol") => settings.protocol = protocol(&parser.value()?.string()?)?,
             Arg::Long("header") => settings.headers.push(header(&parser.value()?.string()?)?),
             Arg::Long("cacert") => settings.cacert = Some(parser.value()?.into()),
+            Arg::Long("record") => settings.record = Some(parser.value()?.into()),
+            Arg::Long("bodies") => settings.bodies = bodies(&parser.value()?.string()?)?,
+            Arg::Long("replay") => replay = Some(parser.value()?.into()),
             Arg::Long("strict-tail") => settings.tail = TailRule::Strict,
             Arg::Long("batch") => is_batch = true,
             Arg::Long("help") | Arg::Short('h') => return Ok(Invocation::Help),
@@ -155,6 +173,17 @@ pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocat
     }
     // A header that cannot be sent is a usage error, before anything is.
     settings.config().map_err(Usage)?;
+    if let Some(file) = replay {
+        let is_alone = !is_batch && positional.is_empty() && settings.record.is_none();
+        return if is_alone {
+            Ok(Invocation::Replay(file))
+        } else {
+            Err(Usage("with --replay no call is made; no URL, --batch or --record is expected".into()))
+        };
+    }
+    if is_batch && settings.record.is_some() {
+        return Err(Usage("--record writes one call down, and not a batch".into()));
+    }
     let mut positional = positional.into_iter();
     match (is_batch, positional.next(), positional.next(), positional.next(), positional.next()) {
         (true, None, ..) => Ok(Invocation::Batch(settings)),
@@ -211,6 +240,11 @@ fn policy(name: &str) -> Result<ReissuePolicy, Usage> {
         "never" => Ok(ReissuePolicy::Never),
         other => Err(Usage(format!("--reissue: expected always, replay-safe or never, got {other:?}"))),
     }
+}
+
+fn bodies(name: &str) -> Result<Bodies, Usage> {
+    let expected = || Usage(format!("--bodies: expected redacted, whole or sized, got {name:?}"));
+    Bodies::from_name(name).ok_or_else(expected)
 }
 
 fn protocol(name: &str) -> Result<Protocol, Usage> {
@@ -271,7 +305,7 @@ mod tests {
 
     #[test]
     fn usage_errors_say_what_was_expected() {
-        let cases: [(&[&str], &str); 12] = [
+        let cases: [(&[&str], &str); 16] = [
             (&["http://localhost/"], "expected URL METHOD"),
             (&["--strict-tail"], "expected URL METHOD"),
             (&["u", "m", "{}", "more"], "got more"),
@@ -284,6 +318,10 @@ mod tests {
             (&["--header", "no colon", "u", "m"], "expected 'Name: value'"),
             (&["--header", "Accept: x", "u", "m"], "the client writes this header itself"),
             (&["--unknown"], "--unknown"),
+            (&["--bodies", "some", "u", "m"], "expected redacted, whole or sized"),
+            (&["--replay", "f", "u", "m"], "no call is made"),
+            (&["--replay", "f", "--record", "g"], "no call is made"),
+            (&["--batch", "--record", "f"], "not a batch"),
         ];
         for (arguments, expected) in cases {
             match parsed(arguments) {

@@ -19,10 +19,10 @@ use crate::story::{Watched, error, event, gzip, note, progress, result, zlib};
 const MAX_FACTS: usize = 200;
 
 /// The bytes, taken from the front; zero once there are none.
-struct Reader<'d>(&'d [u8]);
+pub(super) struct Reader<'d>(pub(super) &'d [u8]);
 
 impl<'d> Reader<'d> {
-    fn byte(&mut self) -> u8 {
+    pub(super) fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((&byte, rest)) => {
                 self.0 = rest;
@@ -40,7 +40,7 @@ impl<'d> Reader<'d> {
 }
 
 #[derive(Debug)]
-enum Fact {
+pub(super) enum Fact {
     Connected,
     Reused,
     Sending,
@@ -53,10 +53,10 @@ enum Fact {
     Cancel,
 }
 
-struct Script {
-    request: Request,
-    config: ExchangeConfig,
-    facts: Vec<(Timestamp, Fact)>,
+pub(super) struct Script {
+    pub(super) request: Request,
+    pub(super) config: ExchangeConfig,
+    pub(super) facts: Vec<(Timestamp, Fact)>,
 }
 
 /// The target's body.
@@ -81,7 +81,7 @@ pub fn run(data: &[u8]) {
     assert_eq!(cut, whole, "cut at random");
 }
 
-fn script(data: &[u8]) -> Script {
+pub(super) fn script(data: &[u8]) -> Script {
     let mut reader = Reader(data);
     let version = reader.byte();
     let behaviour = reader.byte();
@@ -144,7 +144,7 @@ fn carries(choice: u8) -> Carries {
     }
 }
 
-fn fact(choice: u8, head: u8, carries: &Carries, reader: &mut Reader<'_>) -> Fact {
+pub(super) fn fact(choice: u8, head: u8, carries: &Carries, reader: &mut Reader<'_>) -> Fact {
     let canned = |text: String| Fact::Body(text.into_bytes());
     match (choice, carries) {
         // What the streams that a GET opens are about.

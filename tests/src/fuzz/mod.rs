@@ -5,5 +5,6 @@ pub mod encoder;
 pub mod envelope;
 pub mod exchange;
 pub mod head;
+pub mod recording;
 pub mod server;
 pub mod tools;

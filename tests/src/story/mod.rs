@@ -15,12 +15,14 @@ use mcp_sse_core::exchange::{
 };
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
 use mcp_sse_core::jsonrpc::Id;
+use mcp_sse_core::recording::RecordingConfig;
 
 pub use messages::{error, event, gzip, note, progress, raw_deflate, result, zlib};
 pub use watched::Watched;
 pub use words::{line, verdict_line};
 
 use crate::chunking::Random;
+use crate::recordings;
 
 /// One step of a script.
 #[derive(Clone, Debug)]
@@ -287,7 +289,16 @@ impl Run {
             assert_eq!(other.exchange.exchange().ignored(), story.exchange.exchange().ignored());
             assert_eq!(other.exchange.exchange().want(), story.exchange.exchange().want());
         }
+        self.recorded(&story);
         story
+    }
+
+    /// Plays the script with its bodies cut, writes it down, and holds what is played again against it.
+    fn recorded(&self, story: &Story) {
+        let run = self.clone().config(|config| config.with_recording(RecordingConfig::default()));
+        let recorded = run.play(Cutting::Random(4));
+        assert_eq!(recorded.told, story.told, "recording changes nothing");
+        recordings::check(|bodies| recorded.exchange.recording(bodies).expect("it was asked for"));
     }
 
     /// The story's verdict as a line.

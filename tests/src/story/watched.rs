@@ -9,6 +9,7 @@ use mcp_sse_core::exchange::{
     Verdict, Want,
 };
 use mcp_sse_core::http::Era;
+use mcp_sse_core::recording::{Bodies, Recording};
 
 use super::words::line;
 
@@ -45,6 +46,11 @@ impl Watched {
     /// The exchange itself, to be asked.
     pub fn exchange(&self) -> &Exchange {
         &self.exchange
+    }
+
+    /// What was recorded, if it was asked for.
+    pub fn recording(&self, bodies: Bodies) -> Option<Recording> {
+        self.exchange.recording(bodies)
     }
 
     /// One input that is no body, then all it has to tell.

@@ -228,6 +228,9 @@ pub(crate) fn help_tells_the_options(program: &Program) {
         "--header",
         "--cacert",
         "--strict-tail",
+        "--record",
+        "--bodies",
+        "--replay",
     ];
     for option in options {
         assert!(help.contains(option), "{option}: {help}");
@@ -267,6 +270,60 @@ pub(crate) fn tls_with_a_certificate_file_and_an_extra_header(program: &Program)
     assert_eq!(scenario.requests()[0].header("authorization"), Some("Bearer t"));
     check_error(&untrusted, "unsent", false, &[]);
     assert_eq!(environment.expect("it runs").status.code(), Some(0), "SSL_CERT_FILE is honoured");
+}
+
+pub(crate) fn what_is_recorded_is_replayed_with_the_same_lines_and_status(program: &Program) {
+    let peer = Peer::start();
+    let stream = || Response::sse([Sse::progress(1), Sse::charged()]);
+    let lost = Script::new(stream()).cut(At::mark(Mark::AnswerStart), Ending::Fin);
+    let refusal = Script::new(Response::json(Text::error(-32602, "no such tool")));
+    let params = r#"{"name":"charge","arguments":{"card":"4111-1111"},"_meta":{"progressToken":"p"}}"#;
+    let without_time = |lines: &[Value]| {
+        let mut lines = lines.to_vec();
+        lines.iter_mut().for_each(|line| line["elapsed_ms"] = Value::Null);
+        lines
+    };
+    let cases =
+        [(vec![lost, Script::new(stream())], 0), (vec![refusal], 1), (vec![Script::new(Response::empty(503))], 3)];
+    for (case, (scripts, status)) in cases.into_iter().enumerate() {
+        for bodies in ["whole", "redacted"] {
+            let scenario = peer.scenario(scripts.clone());
+            let name = format!("mcp-sse-call-{}-{case}-{bodies}.txt", peer.address().port());
+            let file = std::env::temp_dir().join(name);
+            let path = file.to_str().expect("UTF-8");
+            let url = scenario.url();
+            let header = "Authorization: Bearer secret-token";
+            let arguments = ["--record", path, "--bodies", bodies, "--header", header, &url, "tools/call", params];
+            let recorded = program.run(&arguments);
+            let text = std::fs::read_to_string(&file).expect("it was written");
+            let replayed = program.run(&["--replay", path]);
+            std::fs::remove_file(&file).expect("it was written");
+            assert_eq!((recorded.status, replayed.status), (Some(status), Some(status)), "{}{text}", replayed.people);
+            assert!(!text.contains("secret-token"), "{text}");
+            assert_eq!(text.contains("4111"), bodies == "whole", "{text}");
+            if bodies == "whole" {
+                assert_eq!(without_time(&replayed.lines), without_time(&recorded.lines));
+            }
+            assert_eq!(types(&replayed.lines), types(&recorded.lines));
+            assert!(replayed.people.contains("all as recorded"), "{}", replayed.people);
+        }
+    }
+}
+
+pub(crate) fn a_recording_that_says_no_more_than_sizes_is_not_replayed(program: &Program) {
+    let peer = Peer::start();
+    let scenario = peer.scenario([Script::whole()]);
+    let file = std::env::temp_dir().join(format!("mcp-sse-call-{}-sized.txt", peer.address().port()));
+    let path = file.to_str().expect("UTF-8");
+    let recorded = program.run(&["--record", path, "--bodies", "sized", &scenario.url(), "tools/list", "{}"]);
+    let replayed = program.run(&["--replay", path]);
+    std::fs::write(&file, "mcp-sse recording 2\n").expect("it can be written");
+    let unknown = program.run(&["--replay", path]);
+    std::fs::remove_file(&file).expect("it was written");
+    assert_eq!((recorded.status, replayed.status, unknown.status), (Some(0), Some(2), Some(2)));
+    assert_eq!(replayed.last().0["kind"], "misuse");
+    assert!(replayed.people.contains("size and checksum alone"), "{}", replayed.people);
+    assert!(unknown.people.contains("line 1: `mcp-sse recording 1` was wanted"), "{}", unknown.people);
 }
 
 pub(crate) fn no_argument_is_the_demonstration_and_all_its_rows_are_as_they_must_be(program: &Program) {

@@ -29,6 +29,7 @@ macro_rules! contract {
 contract![
     a_batch_has_one_line_per_call_in_order,
     a_json_rpc_error_is_an_answer_and_exit_status_1,
+    a_recording_that_says_no_more_than_sizes_is_not_replayed,
     a_lost_stream_is_told_and_sent_again,
     an_answer_is_the_last_line_and_exit_status_0,
     e11_a_legacy_timeout_is_told_to_the_server_before_the_program_ends,
@@ -40,5 +41,6 @@ contract![
     no_argument_is_the_demonstration_and_all_its_rows_are_as_they_must_be,
     the_kinds_of_transport_errors_and_exit_status_3,
     tls_with_a_certificate_file_and_an_extra_header,
+    what_is_recorded_is_replayed_with_the_same_lines_and_status,
     usage_errors_say_what_was_expected_and_exit_with_2,
 ];
