@@ -13,7 +13,7 @@ use std::time::Duration;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::{
     self as core_client, BuildError, CallError, CallId, CallOptions, Done, ErrorReply, Reply, RequestError,
-    RespondError, ResultError, params_to_json,
+    RespondError, ResultError, Step, params_to_json,
 };
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::{Id, Message};
@@ -109,13 +109,29 @@ impl Inner {
         responded
     }
 
+    /// The next step of a call. Others whom it concerns are woken.
+    pub(crate) fn step_of(&self, call: CallId) -> Option<Step> {
+        let (step, woken) = {
+            let mut core = self.core();
+            (core.poll_step_of(call, self.clock.now()), core.poll_wake())
+        };
+        self.wake_from(woken);
+        step
+    }
+
     /// Wakes whom the core names.
     pub(crate) fn wake(&self) {
+        let woken = self.core().poll_wake();
+        self.wake_from(woken);
+    }
+
+    fn wake_from(&self, mut woken: Option<CallId>) {
         // The lock on the core is free again before a waker is asked for.
-        while let Some(call) = { self.core().poll_wake() } {
+        while let Some(call) = woken {
             if let Some(waker) = self.wakers().get(&call) {
                 waker.wake_by_ref();
             }
+            woken = self.core().poll_wake();
         }
     }
 }

@@ -57,9 +57,7 @@ impl Driver {
         };
         self.inner.register(call, cx.waker());
         loop {
-            let step = self.inner.core().poll_step_of(call, self.inner.clock.now());
-            self.inner.wake();
-            match step {
+            match self.inner.step_of(call) {
                 Some(Step::Send(id, request)) => {
                     let trace = self.trace.attempt(id, request.body.len());
                     self.attempt = Some(Attempt::new(id, request, trace));
@@ -111,7 +109,15 @@ impl Driver {
             let lent = inner.core().lend_exchange(attempt.id);
             if let Some(mut exchange) = lent {
                 let trace = attempt.trace.clone();
-                let progress = trace.within(|| attempt.poll_advance(&mut exchange, inner, cx));
+                let progress = trace.within(|| {
+                    loop {
+                        let progress = attempt.poll_advance(&mut exchange, inner, cx);
+                        // What tells nothing leads to no step.
+                        if progress.is_pending() || exchange.peek_event().is_some() {
+                            break progress;
+                        }
+                    }
+                });
                 inner.core().return_exchange(attempt.id, exchange, inner.clock.now());
                 if progress.is_ready() {
                     return Poll::Ready(());

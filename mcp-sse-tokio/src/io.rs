@@ -12,7 +12,6 @@
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
-use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
@@ -28,18 +27,24 @@ use tokio_util::either::Either;
 /// A socket, and the facts about it, shared by whoever uses the connection.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    socket: TcpStream,
+    /// Behind a lock that nobody waits for: only to its owner does tokio lend a socket for reads without a system call
+    /// that tells what is known.
+    socket: Mutex<TcpStream>,
     /// Since the last request began, over HTTP/1.1.
     carriage: Mutex<Carriage>,
 }
 
 impl Meter {
     pub(crate) fn of(socket: TcpStream) -> Arc<Self> {
-        Arc::new(Self { socket, carriage: Mutex::default() })
+        Arc::new(Self { socket: Mutex::new(socket), carriage: Mutex::default() })
     }
 
     pub(crate) fn carriage(&self) -> MutexGuard<'_, Carriage> {
         self.carriage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn socket(&self) -> MutexGuard<'_, TcpStream> {
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request begins, the only one for now.
@@ -50,7 +55,7 @@ impl Meter {
     /// Whether there is anything to read at this moment, an end included; the socket itself is asked, since the reactor
     /// may not have heard of it yet.
     pub(crate) fn has_news(&self) -> bool {
-        let peeked = SockRef::from(&self.socket).peek(&mut [MaybeUninit::uninit()]);
+        let peeked = SockRef::from(&*self.socket()).peek(&mut [MaybeUninit::uninit()]);
         !peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 
@@ -75,36 +80,23 @@ impl AsyncRead for Socket {
             buffer.put_slice(&self.early.split_to(bytes));
             return Poll::Ready(Ok(()));
         }
-        loop {
-            ready!(self.meter.socket.poll_read_ready(cx))?;
-            match self.meter.socket.try_read_buf(buffer) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                result => return Poll::Ready(result.map(drop)),
-            }
-        }
+        Pin::new(&mut *self.meter.socket()).poll_read(cx, buffer)
     }
 }
 
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.meter.socket.poll_write_ready(cx))?;
-            match self.meter.socket.try_write(bytes) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                result => {
-                    self.meter.carriage().on_written(*result.as_ref().unwrap_or(&0));
-                    return Poll::Ready(result);
-                }
-            }
-        }
+        let result = ready!(Pin::new(&mut *self.meter.socket()).poll_write(cx, bytes));
+        self.meter.carriage().on_written(*result.as_ref().unwrap_or(&0));
+        Poll::Ready(result)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(SockRef::from(&self.meter.socket).shutdown(Shutdown::Write))
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.meter.socket()).poll_shutdown(cx)
     }
 }
 

@@ -4,6 +4,7 @@
 //! connection is driven by the call that uses it and is closed by dropping it; an HTTP/2 connection is shared, and driven
 //! by a task that ends when the last handle and the last stream are gone.
 
+use std::borrow::Cow;
 use std::error::Error as _;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -13,7 +14,7 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use h2::Reason;
 use http::header::{HOST, PROXY_AUTHORIZATION};
-use http::{Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -28,8 +29,6 @@ use crate::request::{Progress, RequestBody};
 
 /// hyper takes no smaller buffer.
 const MIN_BUFFER_BYTES: usize = 8 << 10;
-/// More header lines than any server sends; the bound on a head's bytes holds besides.
-const MAX_HEADERS: usize = 256;
 /// What a stream over HTTP/2 may send ahead of its reader. All that is unread is bounded by it for each call,
 /// so the connection's own window is as large as it can be: a slow reader holds nobody else up.
 const STREAM_WINDOW: u32 = 1 << 20;
@@ -78,10 +77,10 @@ impl Link {
             });
             Http::Shared(sender, ended)
         } else {
+            // hyper's own bound on header lines (100) holds: for any other it takes and clears memory for each response.
             let (sender, connection) = http1::Builder::new()
                 .max_buf_size(max_head_bytes.saturating_add(1).max(MIN_BUFFER_BYTES))
                 .max_header_size(max_head_bytes)
-                .max_headers(MAX_HEADERS)
                 .handshake(io)
                 .await
                 .map_err(|_| meter.end())?;
@@ -155,17 +154,24 @@ impl Link {
     fn build(&self, request: &HttpRequest, body: RequestBody) -> http::Result<Request<RequestBody>> {
         let (endpoint, names_all) = (&request.endpoint, self.is_shared() || self.forwarder.is_some());
         let uri = if names_all { endpoint.as_str() } else { endpoint.target() };
-        let mut built = Request::builder().method(request.method).uri(uri);
+        let mut built = Request::new(body);
+        (*built.method_mut(), *built.uri_mut()) = (request.method.parse()?, uri.parse()?);
+        let headers = built.headers_mut();
+        headers.reserve(request.headers.len() + 2);
         if !self.is_shared() {
-            built = built.header(HOST, endpoint.authority());
+            headers.insert(HOST, endpoint.authority().parse()?);
         }
         if let Some(value) = self.forwarder.as_ref().and_then(|proxy| proxy.authorization.as_ref()) {
-            built = built.header(PROXY_AUTHORIZATION, value);
+            headers.insert(PROXY_AUTHORIZATION, value.clone());
         }
         for (name, value) in &request.headers {
-            built = built.header(&**name, &**value);
+            let value = match value {
+                Cow::Borrowed(value) => HeaderValue::from_maybe_shared(Bytes::from_static(value.as_bytes())),
+                Cow::Owned(value) => HeaderValue::from_str(value),
+            };
+            headers.append(HeaderName::try_from(&**name)?, value?);
         }
-        built.body(body)
+        Ok(built)
     }
 
     /// Tells how a response failed: broken, or short of its framing.

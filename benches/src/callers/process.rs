@@ -18,6 +18,9 @@ use super::{Answer, AsyncCaller, Caller, Failure, Job, server};
 
 /// Calls on each connection that are not counted.
 const WARM_UP: usize = 5;
+/// Calls on each connection that are, however long they take: a process that does not get the processor makes too few to
+/// tell by.
+const LEAST: usize = 64;
 /// A thread that makes calls needs little.
 const STACK_BYTES: usize = 256 << 10;
 /// No more connections are kept, nor requests made at once.
@@ -203,7 +206,7 @@ async fn by_tasks<C: AsyncCaller>(
                     warmed?;
                     let (start, mut calls) = (Instant::now(), Vec::with_capacity(1024));
                     let mut before = start;
-                    while before - start < time {
+                    while before - start < time || calls.len() < LEAST {
                         look(job, C::call(&mut line, job).await?)?;
                         let now = Instant::now();
                         calls.push(now - before);
@@ -258,7 +261,7 @@ fn by_threads(caller: &Blocking, order: Order, memory: &Memory) -> Result<Measur
                 warmed?;
                 let (start, mut calls) = (Instant::now(), Vec::with_capacity(1024));
                 let mut before = start;
-                while before - start < time {
+                while before - start < time || calls.len() < LEAST {
                     look(job, line.call(job)?)?;
                     let now = Instant::now();
                     calls.push(now - before);

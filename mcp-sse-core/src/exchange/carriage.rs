@@ -3,6 +3,8 @@
 //! Rules: bytes can be taken long before they are written, by TLS or by a buffer, and the network writes bytes that are no
 //! part of a request; only the two together tell that it is on its way. Nothing here knows a socket.
 
+use memchr::memchr;
+
 use super::{BreakKind, Exchange, Misuse};
 use crate::http::ChunkedResponse;
 use crate::time::Timestamp;
@@ -58,7 +60,14 @@ impl Carriage {
     pub fn on_taken(&mut self, mut bytes: &[u8]) -> bool {
         let is_first = !self.is_taken && !bytes.is_empty();
         self.is_taken |= is_first;
-        while let (Some(expected), Some((byte, rest))) = (HEAD_END.get(self.head_end), bytes.split_first()) {
+        while let Some(expected) = HEAD_END.get(self.head_end) {
+            if self.head_end == 0 {
+                // Nothing else begins it.
+                bytes = bytes.get(memchr(b'\r', bytes).unwrap_or(bytes.len())..).unwrap_or_default();
+            }
+            let Some((byte, rest)) = bytes.split_first() else {
+                break;
+            };
             self.head_end = match byte {
                 byte if byte == expected => self.head_end + 1,
                 b'\r' => 1,
