@@ -9,6 +9,9 @@ use std::alloc::System;
 
 use mcp_sse_benches::corpora::{Corpus, KINDS};
 use mcp_sse_benches::shapes::{self, CHUNK, MIB, SHAPES, Stream};
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::exchange::{Exchange, ExchangeConfig, ExchangeEvent, Request};
+use mcp_sse_core::http::ResponseHead;
 use mcp_sse_core::sse::SseDecoder;
 use stats_alloc::{Region, Stats};
 
@@ -32,6 +35,7 @@ pub(crate) fn print(is_quick: bool) -> bool {
     }
     is_good &= print_doubled();
     is_good &= print_after_outsized();
+    is_good &= print_answer();
     println!();
     is_good
 }
@@ -120,6 +124,30 @@ fn print_after_outsized() -> bool {
     let name = "b: bytes asked for by 1 MiB of events after one of 16 MiB; and if each is kept";
     let (found, allowed) = (format!("{}, {}", after.0, after.1), format!("{}, {}", before.0, before.1));
     row(name, &found, &format!("{allowed} (before it)"), after.0 <= before.0 && after.1 <= before.1)
+}
+
+/// An answer that an `Exchange` hands out was collected once, and not copied again: not by the reading of its envelope, and not by
+/// the message that keeps it.
+fn print_answer() -> bool {
+    let answer = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}\n\n", "x".repeat(4 * MIB));
+    let now = Timestamp::ZERO;
+    let mut exchange = Exchange::new(&Request::new("tools/call").with_id(1), ExchangeConfig::default(), now);
+    let head = ResponseHead::from_headers(200, [("Content-Type", "text/event-stream")]);
+    exchange.on_head(&head, now).expect("the first head");
+    let mut kept = 0;
+    let asked = counted(|| {
+        for chunk in answer.as_bytes().chunks(CHUNK) {
+            let mut rest = chunk;
+            while !rest.is_empty() {
+                exchange.on_body(&mut rest, now).expect("all events were polled");
+                if let Some(ExchangeEvent::Answer(answer)) = exchange.poll_event() {
+                    kept += answer.message.as_json().len();
+                }
+            }
+        }
+    });
+    assert!(kept > 4 * MIB, "the answer came");
+    print_ratio("Exchange: one answer of 4 MiB", ratio(asked, kept))
 }
 
 struct Tally {

@@ -1,8 +1,11 @@
-//! D10 and D11: what is lent, what is copied, what is allocated. A test binary of its own, since it counts every
-//! allocation of the process; so it is one test.
+//! D10 and D11: what is lent, what is copied, what is allocated, by the decoder and by the exchange around it. A test
+//! binary of its own, since it counts every allocation of the process; so it is one test.
 
 use std::alloc::System;
 
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::exchange::{Exchange, ExchangeConfig, ExchangeEvent, Request};
+use mcp_sse_core::http::ResponseHead;
 use mcp_sse_core::sse::{DecoderConfig, SseDecoder};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -16,6 +19,7 @@ fn d11_memory() {
     a_large_event_costs_one_copy();
     a_large_event_asks_for_what_a_growing_buffer_needs();
     after_a_large_event_small_ones_ask_for_no_more_than_before();
+    a_large_answer_is_collected_once_and_never_copied();
     capacity_is_bounded_at_every_step_and_given_back();
 }
 
@@ -160,6 +164,35 @@ fn after_a_large_event_small_ones_ask_for_no_more_than_before() {
     assert_eq!(read(&mut decoder, large.as_bytes(), CHUNK), 1);
     let after = asked(&mut decoder);
     assert!(after.0 <= before.0 && after.1 <= before.1 && after.2 <= before.2, "{after:?} after, {before:?} before");
+}
+
+/// E2, D10: what an exchange hands out is the decoder's buffer itself, if the answer came in chunks; one that lies whole in
+/// the chunk is copied once, since the chunk does not last.
+fn a_large_answer_is_collected_once_and_never_copied() {
+    let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}", "x".repeat(4 << 20));
+    let stream = format!("data: {text}\n\n");
+    for (chunk, most) in [(1460, 22), (stream.len(), 10)] {
+        let now = Timestamp::ZERO;
+        let mut exchange = Exchange::new(&Request::new("tools/call").with_id(1), ExchangeConfig::default(), now);
+        let head = ResponseHead::from_headers(200, [("Content-Type", "text/event-stream")]);
+        exchange.on_head(&head, now).unwrap();
+        let mut answers = 0;
+        let region = Region::new(ALLOCATOR);
+        for chunk in stream.as_bytes().chunks(chunk) {
+            let mut input = chunk;
+            while !input.is_empty() {
+                exchange.on_body(&mut input, now).unwrap();
+                if let Some(ExchangeEvent::Answer(answer)) = exchange.poll_event() {
+                    assert!(answer.message.as_json() == text);
+                    answers += 1;
+                }
+            }
+        }
+        let asked = region.change().bytes_allocated;
+        assert_eq!(answers, 1);
+        // Its event and its head take some bytes besides.
+        assert!(10 * asked <= most * text.len() + 10 * 4096, "{asked} for {} in chunks of {chunk}", text.len());
+    }
 }
 
 fn capacity_is_bounded_at_every_step_and_given_back() {
