@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use mcp_sse_benches::call::{ANSWER, CALL};
+
 use crate::Failure;
-use crate::client::{CALL, Connection, post};
-use crate::server::{ANSWER, Running};
+use crate::client::{Connection, post};
+use crate::server::Running;
 
 /// Connections, each with one request at a time.
 const CONNECTIONS: usize = 32;

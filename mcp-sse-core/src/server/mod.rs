@@ -50,7 +50,6 @@ pub use telling::Change;
 use timers::{Timer, Timers};
 
 use self::admission::{Asked, Body};
-use self::params::Params;
 use crate::http::{Era, RequestHead};
 use crate::jsonrpc::MessageKind;
 use crate::time::Timestamp;
@@ -216,7 +215,8 @@ const MAX_RESERVED: usize = 64 << 10;
 impl Server {
     /// A server of one endpoint.
     #[must_use]
-    pub fn new(config: ServerConfig) -> Self {
+    pub fn new(mut config: ServerConfig) -> Self {
+        config.note_eras();
         Self {
             config,
             tools: ToolHeaders::default(),
@@ -335,28 +335,39 @@ impl Server {
             return;
         };
         self.timers.clear(Timer::Body(id));
-        if let Err(refusal) = self.take_message(id, *reading, now) {
+        if let Err(refusal) = self.take_message(id, reading, now) {
             self.reply(id, refusal.into_reply());
         }
     }
 
-    fn take_message(&mut self, id: ExchangeId, reading: Reading, now: Timestamp) -> Result<(), Refusal> {
-        let Reading { head, asked, body } = reading;
-        let message = match admission::of_message(body)? {
-            Body::Message(message) => message,
-            Body::Array(text) if asked == Asked::Message => return self.take_array(id, &head, &text, now),
+    fn take_message(&mut self, id: ExchangeId, mut reading: Box<Reading>, now: Timestamp) -> Result<(), Refusal> {
+        let (message, seen) = match admission::of_message(core::mem::take(&mut reading.body))? {
+            Body::Message(message, seen) => (message, seen),
+            Body::Array(text) if reading.asked == Asked::Message => {
+                return self.take_array(id, &reading.head, &text, now);
+            }
             Body::Array(_) => return Err(Refusal::new(400, INVALID_REQUEST, "Arrays are not taken here")),
         };
         if self.is_closing && message.kind() == MessageKind::Request {
             return Err(closing::refusal());
         }
-        let params = Params::read(&message);
-        if asked == Asked::ChannelMessage {
-            return self.take_channel_message(id, &head, message, params, now);
+        let (head, params) = (&reading.head, seen.in_message(&message));
+        if reading.asked == Asked::ChannelMessage {
+            let params = params.kept;
+            return self.take_channel_message(id, head, message, params, now);
         }
-        match admission::era(&head, &message, &params, &self.config) {
-            Era::Modern => self.take_modern(id, &head, message, params, now),
-            _ => self.take_session_message(id, &head, message, params, now),
+        let era = admission::era(head, &message, &params, &self.config);
+        match message.kind() {
+            MessageKind::Request if era == Era::Modern => {
+                let version = admission::modern(head, &message, &params, &self.config, &self.tools)?;
+                let params = params.kept;
+                self.take_modern_request(id, version, message, params, now)
+            }
+            _ if era == Era::Modern => self.take_modern_one_way(id, head, message),
+            _ => {
+                let params = params.kept;
+                self.take_session_message(id, head, message, params, now)
+            }
         }
     }
 
@@ -439,7 +450,7 @@ impl Server {
 
     /// 202 with an empty body, and what follows it.
     fn accept(&mut self, id: ExchangeId, then: Vec<Then>) {
-        self.reply(id, ReplyHead { status: 202, headers: Vec::new(), body: ReplyBody::Empty });
+        self.reply(id, ReplyHead { status: 202, headers: Cow::Borrowed(&[]), body: ReplyBody::Empty });
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             exchange.then = then;
         }
@@ -475,8 +486,8 @@ impl Server {
 
 /// A response that is one JSON text.
 fn json_head(status: u16, body: Vec<u8>) -> ReplyHead {
-    let headers = alloc::vec![("Content-Type", Cow::Borrowed("application/json"))];
-    ReplyHead { status, headers, body: ReplyBody::Whole(body) }
+    const HEADERS: &[(&str, Cow<'static, str>)] = &[("Content-Type", Cow::Borrowed("application/json"))];
+    ReplyHead { status, headers: Cow::Borrowed(HEADERS), body: ReplyBody::Whole(body) }
 }
 
 impl fmt::Debug for Server {

@@ -5,7 +5,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use super::service::Driving;
 use super::{Server, Service};
 
 /// How connections are served.
@@ -245,11 +246,10 @@ struct FromPeer {
 impl hyper::service::Service<Request<Incoming>> for FromPeer {
     type Response = <Service as hyper::service::Service<Request<Incoming>>>::Response;
     type Error = <Service as hyper::service::Service<Request<Incoming>>>::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+    type Future = Driving<Incoming>;
 
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.has_asked.store(true, Ordering::Relaxed);
-        request.extensions_mut().insert(self.peer);
-        self.service.call(request)
+        self.service.serve(request, self.peer)
     }
 }
