@@ -101,6 +101,15 @@ impl Running {
         Ok(Self { child, authority, path })
     }
 
+    /// The processor time that it has used.
+    pub(crate) fn processor_time(&self) -> Result<Duration, Failure> {
+        // In hundredths of a second, behind the name in brackets.
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
+        let mut ticks = || fields.next().and_then(|field| field.parse::<u64>().ok()).ok_or("no processor time");
+        Ok(Duration::from_millis(10 * (ticks()? + ticks()?)))
+    }
+
     /// The memory that it has in use, in bytes.
     pub(crate) fn memory(&self) -> Result<u64, Failure> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;

@@ -317,10 +317,10 @@ const fn ends(word: u64) -> u64 {
     let quotes = word ^ u64::from_ne_bytes([b'"'; 8]);
     let backslashes = word ^ u64::from_ne_bytes([b'\\'; 8]);
     // A byte that is less than a bound borrows from its highest bit when the bound is taken off.
-    let quotes = quotes.wrapping_sub(ONES) & !quotes;
-    let backslashes = backslashes.wrapping_sub(ONES) & !backslashes;
-    let controls = word.wrapping_sub(u64::from_ne_bytes([0x20; 8])) & !word;
-    (quotes | backslashes | controls) & HIGHEST
+    let (quotes, backslashes) = (quotes.wrapping_sub(ONES), backslashes.wrapping_sub(ONES));
+    let controls = word.wrapping_sub(u64::from_ne_bytes([0x20; 8]));
+    // A byte beyond ASCII has the bit without a borrow, in all three alike.
+    (quotes | backslashes | controls) & !word & HIGHEST
 }
 
 /// What is open around a place, the outermost first: an object or an array. A bit a level.

@@ -113,7 +113,7 @@ impl<'a> Named<'a> {
     }
 
     fn is(&self, allowed: &str) -> bool {
-        let is = |name: &str| name.len() == allowed.len() && name.eq_ignore_ascii_case(allowed);
+        let is = |name: &str| name == allowed || name.eq_ignore_ascii_case(allowed);
         is(self.host) || self.without_port.is_some_and(is)
     }
 }

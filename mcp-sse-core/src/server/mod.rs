@@ -22,6 +22,7 @@ mod session;
 mod stream;
 mod streamable;
 mod subscription;
+mod table;
 mod telling;
 mod text;
 mod timers;
@@ -46,6 +47,7 @@ use refusal::{INVALID_REQUEST, Refusal};
 use session::{Finder, Session};
 use stream::Stream;
 use subscription::Subscription;
+use table::Table;
 pub use telling::Change;
 use timers::{Timer, Timers};
 
@@ -188,9 +190,9 @@ pub struct Server {
     tools: ToolHeaders,
     /// Random bytes that no session has used yet.
     entropy: Vec<u8>,
-    exchanges: BTreeMap<ExchangeId, Exchange>,
-    calls: BTreeMap<CallId, Call>,
-    streams: BTreeMap<StreamId, Stream>,
+    exchanges: Table<ExchangeId, Exchange>,
+    calls: Table<CallId, Call>,
+    streams: Table<StreamId, Stream>,
     subscriptions: BTreeMap<CallId, Subscription>,
     sessions: BTreeMap<SessionKey, Session>,
     finder: Finder,
@@ -221,9 +223,9 @@ impl Server {
             config,
             tools: ToolHeaders::default(),
             entropy: Vec::new(),
-            exchanges: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            streams: BTreeMap::new(),
+            exchanges: Table::new(),
+            calls: Table::new(),
+            streams: Table::new(),
             subscriptions: BTreeMap::new(),
             sessions: BTreeMap::new(),
             finder: Finder::default(),

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
@@ -72,6 +73,8 @@ struct Inner {
     /// Told when the time to wake up has become an earlier one, and when there is no server any more.
     timer: Arc<Notify>,
     is_closing: watch::Sender<bool>,
+    /// The same, for a look. It is said here first.
+    closes: AtomicBool,
     has_ended: watch::Sender<bool>,
 }
 
@@ -286,20 +289,27 @@ impl Inner {
 
 /// Tells the core that time has passed, whenever it wants to know.
 async fn keep_time(inner: Weak<Inner>, timer: Arc<Notify>) {
+    // A time that was set stays, though what it was set for may be over: nearly all calls are over soon, and to set it anew
+    // for each would cost more than to wake up for nothing now and then.
+    let mut is_over = true;
     loop {
         let Some(server) = inner.upgrade() else {
             return;
         };
         let due = {
             let mut state = server.state();
-            state.due = state.core.poll_timeout();
+            if is_over {
+                state.due = state.core.poll_timeout();
+            }
             state.due.and_then(|due| server.clock.instant(due))
         };
+        is_over = false;
         drop(server);
         match due {
             None => timer.notified().await,
             Some(due) => {
-                if timeout_at(due, timer.notified()).await.is_err() {
+                is_over = timeout_at(due, timer.notified()).await.is_err();
+                if is_over {
                     if let Some(server) = inner.upgrade() {
                         server.with(core_server::Server::on_timeout);
                     }
@@ -333,6 +343,7 @@ impl Server {
             runtime: OnceLock::new(),
             timer: Arc::default(),
             is_closing: watch::Sender::new(false),
+            closes: AtomicBool::new(false),
             has_ended: watch::Sender::new(false),
         };
         Self { inner: Arc::new(inner) }
@@ -410,6 +421,7 @@ impl Server {
     pub async fn shut_down(&self) {
         let mut ended = self.inner.has_ended.subscribe();
         self.inner.start();
+        self.inner.closes.store(true, Ordering::Release);
         self.inner.is_closing.send_replace(true);
         self.inner.with(core_server::Server::shut_down);
         // The sender is ours: it cannot have gone.

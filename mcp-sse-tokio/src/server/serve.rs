@@ -4,6 +4,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -213,9 +214,11 @@ impl Server {
         });
         // What tells HTTP/1.1 from HTTP/2, and HTTP/2 without a request, hyper awaits for ever.
         let mut silence = pin!(tokio::time::sleep(config.head_timeout));
-        let mut is_told = false;
+        let (mut is_told, mut listens) = (false, false);
         poll_fn(|cx| {
-            if !is_told && closing.as_mut().poll(cx).is_ready() {
+            // Who listens is woken; to ask again each time would cost more than a look.
+            let asks = !mem::replace(&mut listens, true) || self.inner.closes.load(Ordering::Acquire);
+            if !is_told && asks && closing.as_mut().poll(cx).is_ready() {
                 is_told = true;
                 connection.as_mut().graceful_shutdown();
             }

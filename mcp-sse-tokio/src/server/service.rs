@@ -10,21 +10,23 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use mcp_sse_core::Timestamp;
 use mcp_sse_core::http::RequestHead;
 use mcp_sse_core::server::{self as core_server, ExchangeId, Output, ReplyBody, ReplyHead};
 
-use super::Inner;
 use super::call::Sender;
+use super::{Errands, Inner};
 
 /// A server as a service: of hyper (`hyper::service::Service`), and of tower (`tower_service::Service`), as axum mounts it.
 /// It takes any body, and never fails. The example `axum` mounts one beside other routes.
@@ -44,17 +46,17 @@ impl Service {
     {
         let (parts, body) = request.into_parts();
         let peer = parts.extensions.get::<SocketAddr>().copied();
-        let mut exchange = Some(Exchange::begin(&self.inner, parts, peer));
+        let mut driven = Driven::new(&self.inner, parts, peer);
         Box::pin(async move {
             let mut body = pin!(body);
-            Ok(poll_fn(|cx| poll_response(&mut exchange, body.as_mut(), cx)).await)
+            Ok(poll_fn(|cx| driven.poll(body.as_mut(), cx)).await)
         })
     }
 
     /// As the service does it, for a body that can be moved, and from a peer that is known.
     pub(super) fn serve<B: Body + Unpin>(&self, request: Request<B>, peer: SocketAddr) -> Driving<B> {
         let (parts, body) = request.into_parts();
-        Driving { exchange: Some(Exchange::begin(&self.inner, parts, Some(peer))), body }
+        Driving { driven: Driven::new(&self.inner, parts, Some(peer)), body }
     }
 }
 
@@ -99,7 +101,7 @@ impl fmt::Debug for Service {
 
 /// A response on its way, in no box.
 pub(super) struct Driving<B> {
-    exchange: Option<Exchange>,
+    driven: Driven,
     body: B,
 }
 
@@ -107,47 +109,80 @@ impl<B: Body + Unpin> Future for Driving<B> {
     type Output = Result<Response<ResponseBody>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { exchange, body } = &mut *self;
-        poll_response(exchange, Pin::new(body), cx).map(Ok)
+        let Self { driven, body } = &mut *self;
+        driven.poll(Pin::new(body), cx).map(Ok)
     }
 }
 
-/// Goes on with an exchange until the head of its response is there; it is then the response's.
-fn poll_response<B: Body>(
-    driven: &mut Option<Exchange>,
-    mut body: Pin<&mut B>,
-    cx: &mut Context<'_>,
-) -> Poll<Response<ResponseBody>> {
-    while let Some(exchange) = driven {
-        exchange.inner.start();
-        let head = if exchange.wants_body {
-            match body.as_mut().poll_frame(cx) {
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(mut data) => exchange.take_body(&mut data, body.is_end_stream()),
-                    // Trailers say nothing here.
-                    Err(_) => None,
-                },
-                Poll::Ready(None) => exchange.take_body(&mut Bytes::new(), true),
-                // It broke: nobody will read what is written.
-                Poll::Ready(Some(Err(_))) => break,
-                // While it does not come, its time may run out.
-                Poll::Pending => Some(ready!(exchange.poll_head(cx))),
-            }
-        } else {
-            Some(ready!(exchange.poll_head(cx)))
-        };
-        match head {
-            None => {}
-            Some(Next::Head(head)) => {
-                return Poll::Ready(
-                    driven.take().map_or_else(ResponseBody::broken, |exchange| response(head, exchange)),
-                );
-            }
-            Some(Next::Cut) => break,
-        }
+/// A request until the head of its response is there.
+#[expect(clippy::large_enum_variant, reason = "it is moved once or twice, which costs less than a box")]
+enum Driven {
+    /// Nobody has heard of it yet.
+    New(Arc<Inner>, Parts, Option<SocketAddr>),
+    Begun(Exchange),
+    Over,
+}
+
+impl Driven {
+    fn new(inner: &Arc<Inner>, parts: Parts, peer: Option<SocketAddr>) -> Self {
+        Self::New(Arc::clone(inner), parts, peer)
     }
-    *driven = None;
-    Poll::Ready(ResponseBody::broken())
+
+    fn poll<B: Body>(&mut self, mut body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<Response<ResponseBody>> {
+        let mut next = match mem::replace(self, Self::Over) {
+            Self::New(inner, parts, peer) => {
+                inner.start();
+                let (exchange, next) = Exchange::begin(inner, parts, peer, body.as_mut(), cx);
+                *self = Self::Begun(exchange);
+                next
+            }
+            begun => {
+                *self = begun;
+                None
+            }
+        };
+        while let Self::Begun(exchange) = self {
+            let found = match next.take() {
+                Some(found) => Some(found),
+                None if !exchange.wants_body => Some(ready!(exchange.poll_head(cx))),
+                None => match Piece::poll(body.as_mut(), cx) {
+                    Poll::Ready(piece) => exchange.take_body(piece),
+                    // While it does not come, its time may run out.
+                    Poll::Pending => Some(ready!(exchange.poll_head(cx))),
+                },
+            };
+            match (found, mem::replace(self, Self::Over)) {
+                (None, begun) => *self = begun,
+                (Some(Next::Head(head)), Self::Begun(exchange)) => return Poll::Ready(response(head, exchange)),
+                _ => {}
+            }
+        }
+        Poll::Ready(ResponseBody::broken())
+    }
+}
+
+/// What comes of a request's body.
+enum Piece<D> {
+    Data(D),
+    /// The last of it.
+    Last(D),
+    End,
+    /// Trailers, which say nothing here.
+    Nothing,
+    /// It broke: nobody will read what is written.
+    Broken,
+}
+
+impl<D> Piece<D> {
+    fn poll<B: Body<Data = D>>(mut body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<Self> {
+        body.as_mut().poll_frame(cx).map(|frame| match frame.map(|frame| frame.map(Frame::into_data)) {
+            Some(Ok(Ok(data))) if body.is_end_stream() => Self::Last(data),
+            Some(Ok(Ok(data))) => Self::Data(data),
+            Some(Ok(Err(_))) => Self::Nothing,
+            Some(Err(_)) => Self::Broken,
+            None => Self::End,
+        })
+    }
 }
 
 /// How it goes on with an exchange whose head was waited for.
@@ -155,6 +190,8 @@ enum Next {
     Head(ReplyHead),
     /// It is to be cut.
     Cut,
+    /// It is given up.
+    Broken,
 }
 
 fn response(head: ReplyHead, mut exchange: Exchange) -> Response<ResponseBody> {
@@ -204,50 +241,76 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Begins an exchange.
-    fn begin(inner: &Arc<Inner>, parts: Parts, peer: Option<SocketAddr>) -> Self {
+    /// Begins an exchange. What has come of the body goes along, so that the core is asked once: it gets it if it wants it.
+    /// A body that its sender holds back until it is asked for (`Expect`) is not asked for before the head was judged.
+    fn begin<B: Body>(
+        inner: Arc<Inner>,
+        parts: Parts,
+        peer: Option<SocketAddr>,
+        body: Pin<&mut B>,
+        cx: &mut Context<'_>,
+    ) -> (Self, Option<Next>) {
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let mut head = RequestHead::new(parts.method.as_str(), target);
         // A target in absolute form, and HTTP/2, name the host as well; where the two differ, neither is believed.
         if let Some(authority) = parts.uri.authority() {
             head.header("host", authority.as_str().as_bytes());
         }
+        let mut is_held_back = false;
         for (name, value) in &parts.headers {
             head.header(name.as_str(), value.as_bytes());
+            is_held_back |= *name == EXPECT;
         }
+        let piece = match is_held_back {
+            true => Poll::Pending,
+            false => Piece::poll(body, cx),
+        };
         let sender = Arc::new(Sender::new(peer, parts.headers));
-        let (id, wants_body) = inner.with_state(Some(&sender), |state, now| {
-            add_entropy(&mut state.core);
-            let id = state.core.on_request(head, now);
-            (id, state.core.wants_body(id))
+        let ((id, wants_body, is_broken), errands) = inner.take_errands(Some(&sender), |state, now| {
+            let core = &mut state.core;
+            add_entropy(core);
+            let id = core.on_request(head, now);
+            match piece {
+                Poll::Ready(piece) if core.wants_body(id) => {
+                    let is_broken = matches!(piece, Piece::Broken);
+                    give(core, id, piece, now);
+                    (id, core.wants_body(id), is_broken)
+                }
+                _ => (id, core.wants_body(id), false),
+            }
         });
-        Self { inner: Arc::clone(inner), id, sender: Some(sender), wants_body, is_over: false }
+        let mut exchange = Self { inner, id, sender: Some(sender), wants_body, is_over: false };
+        let next = exchange.follow(errands);
+        if is_broken {
+            // As one that is given up.
+            return (exchange, Some(Next::Broken));
+        }
+        (exchange, next)
     }
 
-    /// Gives in a piece of the body, and whether it is the last. If a handler answers what it asks at once, the head is there.
-    fn take_body(&mut self, data: &mut impl Buf, is_last: bool) -> Option<Next> {
+    /// Gives in a piece of the body. If a handler answers what it asks at once, the head is there.
+    fn take_body(&mut self, piece: Piece<impl Buf>) -> Option<Next> {
+        if matches!(piece, Piece::Broken) {
+            return Some(Next::Broken);
+        }
         let id = self.id;
-        let (wants_body, mut errands) = self.inner.take_errands(self.sender.as_ref(), |state, now| {
-            let core = &mut state.core;
-            while data.has_remaining() {
-                let chunk = data.chunk();
-                let taken = chunk.len();
-                core.on_body(id, chunk, now);
-                data.advance(taken);
-            }
-            if is_last {
-                add_entropy(core);
-                core.on_body_end(id, now);
-            }
-            core.wants_body(id)
+        let (wants_body, errands) = self.inner.take_errands(self.sender.as_ref(), |state, now| {
+            give(&mut state.core, id, piece, now);
+            state.core.wants_body(id)
         });
         self.wants_body = wants_body;
+        self.follow(errands)
+    }
+
+    /// Does what follows from the request.
+    fn follow(&mut self, mut errands: Errands) -> Option<Next> {
         let called = if errands.calls.len() == 1 { errands.calls.pop() } else { None };
         self.inner.run(errands);
         let called = called?;
         let call = called.request.call;
         let answer = self.inner.answer(called)?;
         // The answer is nearly always what the head waits for.
+        let id = self.id;
         let output = self.inner.with_state(self.sender.as_ref(), |state, now| {
             state.conclude(call, answer, now);
             state.core.poll_output(id, &mut Vec::new(), now)
@@ -286,6 +349,28 @@ impl Exchange {
                 Some(Next::Cut)
             }
         }
+    }
+}
+
+/// Gives a piece of a request's body to the core.
+fn give(core: &mut core_server::Server, id: ExchangeId, piece: Piece<impl Buf>, now: Timestamp) {
+    let (data, is_last) = match piece {
+        Piece::Data(data) => (Some(data), false),
+        Piece::Last(data) => (Some(data), true),
+        Piece::End => (None, true),
+        Piece::Nothing | Piece::Broken => (None, false),
+    };
+    if let Some(mut data) = data {
+        while data.has_remaining() {
+            let chunk = data.chunk();
+            let taken = chunk.len();
+            core.on_body(id, chunk, now);
+            data.advance(taken);
+        }
+    }
+    if is_last {
+        add_entropy(core);
+        core.on_body_end(id, now);
     }
 }
 
