@@ -115,24 +115,23 @@ impl<B: Body + Unpin> Future for Driving<B> {
 }
 
 /// A request until the head of its response is there.
-#[expect(clippy::large_enum_variant, reason = "it is moved once or twice, which costs less than a box")]
 enum Driven {
-    /// Nobody has heard of it yet.
-    New(Arc<Inner>, Parts, Option<SocketAddr>),
+    /// Nobody has heard of it yet. In a box: hyper keeps room for this as long as the connection lasts.
+    New(Arc<Inner>, Box<Parts>, Option<SocketAddr>),
     Begun(Exchange),
     Over,
 }
 
 impl Driven {
     fn new(inner: &Arc<Inner>, parts: Parts, peer: Option<SocketAddr>) -> Self {
-        Self::New(Arc::clone(inner), parts, peer)
+        Self::New(Arc::clone(inner), Box::new(parts), peer)
     }
 
     fn poll<B: Body>(&mut self, mut body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<Response<ResponseBody>> {
         let mut next = match mem::replace(self, Self::Over) {
             Self::New(inner, parts, peer) => {
                 inner.start();
-                let (exchange, next) = Exchange::begin(inner, parts, peer, body.as_mut(), cx);
+                let (exchange, next) = Exchange::begin(inner, *parts, peer, body.as_mut(), cx);
                 *self = Self::Begun(exchange);
                 next
             }
