@@ -3,14 +3,17 @@
 //! `cargo run --release --bin instructions` counts (under valgrind's callgrind) and prints; `-- write` keeps the figures
 //! in `instructions.tsv`; `-- check` compares with those, and fails if one has grown by more than 3 %.
 //!
-//! Three things are counted: each stream in chunks of several sizes; MCP's stream through an `Exchange`; and streams that grow,
+//! Four things are counted: each stream in chunks of several sizes; MCP's stream through an `Exchange`; calls of a server, in the
+//! core alone and in the tokio adapter's service (`server`); and streams that grow,
 //! where the count per byte must not grow with them (`check` and `print` tell).
 //!
 //! Rules of this program:
-//! * Only the decoding is counted: the stream is made before, and each case is a process of its own.
+//! * Only what is ours is counted: streams and requests are made before, and each case is a process of its own.
 //! * Counts depend on the compiler, on libc and on valgrind. These stand at the head of the file, and are compared first.
 //!   If they differ, the figures of the file are no base: then the commit that wrote them is built and measured anew, if
 //!   it is at hand, and the report says so.
+
+mod server;
 
 use std::env;
 use std::error::Error;
@@ -23,7 +26,8 @@ use mcp_sse_benches::corpora::KINDS;
 use mcp_sse_benches::engines;
 use mcp_sse_benches::shapes::{MIB, SHAPES, Stream};
 
-const USAGE: &str = "instructions [write | check | growth | print | run LETTER CHUNK_BYTES | grow SHAPE BYTES]";
+const USAGE: &str =
+    "instructions [write | check | growth | print | run LETTER CHUNK_BYTES | serve PART | grow SHAPE BYTES]";
 
 /// How much a count may grow, in percent.
 const ALLOWED: u64 = 3;
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         ["write"] => write().map(|()| true),
         ["check"] => check().and_then(|is_good| Ok(check_growth()? && is_good)),
         ["run", letter, chunk_bytes] => run(letter, chunk_bytes).map(|()| true),
+        ["serve", part] => server::run(part).map(|()| true),
         ["grow", shape, bytes] => grow(shape, bytes).map(|()| true),
         _ => Err(USAGE.into()),
     };
@@ -199,6 +204,10 @@ fn count_all() -> Outcome<Vec<Count>> {
         let (name, _, case) = EXCHANGE;
         counts.push(count(name, case, chunk_bytes)?);
     }
+    for part in server::PARTS {
+        let instructions = collected(&["serve", part])?;
+        counts.push(Count { case: format!("{} calls of a server\t{part}", server::CALLS), instructions });
+    }
     Ok(counts)
 }
 
@@ -242,6 +251,7 @@ fn collected(arguments: &[&str]) -> Outcome<u64> {
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .current_dir(place)
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*::decode_counted*"])
+        .args(server::PARTS.map(|part| format!("--toggle-collect=*::{part}_counted*")))
         .arg(Path::new(".").join(name))
         .args(arguments)
         .output()?;

@@ -6,9 +6,6 @@ use tokio::net::TcpStream;
 use crate::Failure;
 use crate::server::Running;
 
-/// A call of 2026-07-28.
-pub(crate) const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"load","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-
 /// The bytes of a POST of this message.
 pub(crate) fn post(server: &Running, method: &str, name: Option<&str>, body: &str) -> Vec<u8> {
     let name = name.map_or_else(String::new, |name| format!("Mcp-Name: {name}\r\n"));

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use mcp_sse_benches::call::{ANSWER, CALL};
+
 use crate::Failure;
-use crate::client::{CALL, Connection, post};
-use crate::server::{ANSWER, Running};
+use crate::client::{Connection, post};
+use crate::server::Running;
 
 /// Connections, each with one request at a time.
 const CONNECTIONS: usize = 32;
@@ -18,18 +20,19 @@ struct Contender {
     name: &'static str,
     server: Running,
     rates: Vec<f64>,
+    requests: u64,
 }
 
 /// Measures for so long altogether, and prints the medians.
 pub(crate) async fn run(seconds: f64, rmcp: Option<&str>) -> Result<(), Failure> {
     let mut contenders = vec![
-        Contender { name: "hyper alone", server: Running::this("bare")?, rates: Vec::new() },
-        Contender { name: "ours", server: Running::this("ours")?, rates: Vec::new() },
+        Contender { name: "hyper alone", server: Running::this("bare")?, rates: Vec::new(), requests: 0 },
+        Contender { name: "ours", server: Running::this("ours")?, rates: Vec::new(), requests: 0 },
     ];
     if let Some(program) = rmcp {
         let mut command = Command::new(program);
         command.arg("stateless");
-        contenders.push(Contender { name: "rmcp", server: Running::start(command)?, rates: Vec::new() });
+        contenders.push(Contender { name: "rmcp", server: Running::start(command)?, rates: Vec::new(), requests: 0 });
     }
     for contender in &contenders {
         check(contender).await?;
@@ -37,14 +40,20 @@ pub(crate) async fn run(seconds: f64, rmcp: Option<&str>) -> Result<(), Failure>
     let turn = Duration::from_secs_f64(seconds / f64::from(TURNS) / contenders.len() as f64);
     for _ in 0..TURNS {
         for contender in &mut contenders {
-            let rate = rate(&contender.server, turn).await?;
+            let (requests, rate) = rate(&contender.server, turn).await?;
+            contender.requests += requests;
             contender.rates.push(rate);
         }
     }
     let floor = median(&mut contenders[0].rates);
     for contender in &mut contenders {
         let median = median(&mut contender.rates);
-        println!("requests: {:>12} {median:>9.0} a second, {:.2} of hyper alone", contender.name, median / floor);
+        let spent = contender.server.processor_time()?.as_secs_f64() * 1e6 / contender.requests as f64;
+        println!(
+            "requests: {:>12} {median:>9.0} a second, {:.2} of hyper alone; {spent:.1} µs of processor time each",
+            contender.name,
+            median / floor
+        );
     }
     Ok(())
 }
@@ -58,7 +67,8 @@ async fn check(contender: &Contender) -> Result<(), Failure> {
     if is_right { Ok(()) } else { Err(format!("{} answers {answer}", contender.name).into()) }
 }
 
-async fn rate(server: &Running, turn: Duration) -> Result<f64, Failure> {
+/// How many requests were answered, and how many a second.
+async fn rate(server: &Running, turn: Duration) -> Result<(u64, f64), Failure> {
     let request: Arc<[u8]> = post(server, "tools/call", Some("echo"), CALL).into();
     let count = Arc::new(AtomicU64::new(0));
     let (start, mut tasks) = (Instant::now(), Vec::new());
@@ -76,7 +86,8 @@ async fn rate(server: &Running, turn: Duration) -> Result<f64, Failure> {
     for task in tasks {
         task.await??;
     }
-    Ok(count.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64())
+    let count = count.load(Ordering::Relaxed);
+    Ok((count, count as f64 / start.elapsed().as_secs_f64()))
 }
 
 fn median(values: &mut [f64]) -> f64 {

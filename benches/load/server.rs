@@ -12,17 +12,12 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use mcp_sse_benches::call::{ANSWER, RESULT, SERVER_INFO};
 use mcp_sse_tokio::{Call, Server, ServerAnswer, ServerConfig};
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::Failure;
-
-/// What both answer to [`crate::client::CALL`], to the byte.
-pub(crate) const ANSWER: &str = concat!(
-    r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"hello"}],"#,
-    r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"load","version":"1.0.0"}}}}"#
-);
 
 /// Serves until it is killed; prints where, first.
 pub(crate) fn run(which: &str) -> Result<(), Failure> {
@@ -40,10 +35,10 @@ pub(crate) fn run(which: &str) -> Result<(), Failure> {
 }
 
 fn ours() -> Result<Server, Failure> {
-    let config = ServerConfig::new(r#"{"name":"load","version":"1.0.0"}"#)?.with_capabilities(r#"{"tools":{}}"#)?;
+    let config = ServerConfig::new(SERVER_INFO)?.with_capabilities(r#"{"tools":{}}"#)?;
     Ok(Server::new(config, |call: Call| async move {
         match call.method() {
-            "tools/call" => ServerAnswer::result(r#"{"content":[{"type":"text","text":"hello"}]}"#),
+            "tools/call" => ServerAnswer::result(RESULT),
             // Tells all sessions; says how many it reached, and how many it did not.
             "load/broadcast" => {
                 let params = call.params().unwrap_or("{}").to_owned();
@@ -104,6 +99,15 @@ impl Running {
         let (authority, path) = url.ok_or_else(|| format!("no URL: {line:?}"))?;
         let (authority, path) = (authority.to_owned(), format!("/{path}"));
         Ok(Self { child, authority, path })
+    }
+
+    /// The processor time that it has used.
+    pub(crate) fn processor_time(&self) -> Result<Duration, Failure> {
+        // In hundredths of a second, behind the name in brackets.
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
+        let mut ticks = || fields.next().and_then(|field| field.parse::<u64>().ok()).ok_or("no processor time");
+        Ok(Duration::from_millis(10 * (ticks()? + ticks()?)))
     }
 
     /// The memory that it has in use, in bytes.

@@ -254,8 +254,11 @@ fn busy() -> ServerAnswer {
 fn keep_time(inner: &Weak<Inner>) {
     while let Some(server) = inner.upgrade() {
         let (due, mut errands) = server.take_errands(|state, now| {
-            state.core.on_timeout(now);
-            state.due = state.core.poll_timeout();
+            // A time that was set stays, though what it was set for may be over: it would be set anew for each call.
+            if state.due.is_none_or(|due| due <= now) {
+                state.core.on_timeout(now);
+                state.due = state.core.poll_timeout();
+            }
             state.due
         });
         // Its owner's code must not hold up the time.

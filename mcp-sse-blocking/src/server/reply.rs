@@ -31,7 +31,7 @@ pub(super) fn write_head(out: &mut Vec<u8>, head: &ReplyHead, framing: BodyFrami
         _ => BodyFraming::Length(0),
     };
     begin(out, head.status);
-    for (name, value) in &head.headers {
+    for (name, value) in head.headers.iter() {
         line(out, name, value);
     }
     end(out, length, keeps_alive);

@@ -54,6 +54,29 @@ impl MediaType {
         [Self::EventStream, Self::Json, Self::Other, Self::Missing].into_iter().find(|kind| kind.name() == name)
     }
 
+    /// What this and one more `Content-Type` value say together. The essence that tells it is shown.
+    pub(super) fn add(self, value: &[u8], mut show: impl FnMut(&[u8])) -> Self {
+        // Most have one of two values, and nothing else.
+        if let b"application/json" | b"text/event-stream" = value {
+            show(value);
+            return Self::classify(value);
+        }
+        let mut kind = self;
+        for element in Elements(Some(value)) {
+            let end = element.iter().position(|&byte| byte == b';');
+            let essence = trim_white_space(end.and_then(|end| element.get(..end)).unwrap_or(element));
+            if essence.is_empty() {
+                continue;
+            }
+            let counts = is_media_type(essence) && essence != b"*/*";
+            if counts || kind == Self::Missing {
+                kind = if counts { Self::classify(essence) } else { Self::Other };
+                show(essence);
+            }
+        }
+        kind
+    }
+
     fn classify(essence: &[u8]) -> Self {
         const SUFFIX: &[u8] = b"+json";
         let has_suffix = essence
@@ -92,18 +115,8 @@ impl ContentType {
 
     /// Adds one header value.
     pub(super) fn add(&mut self, value: &[u8]) {
-        for element in Elements(Some(value)) {
-            let end = element.iter().position(|&byte| byte == b';');
-            let essence = trim_white_space(end.and_then(|end| element.get(..end)).unwrap_or(element));
-            if essence.is_empty() {
-                continue;
-            }
-            let counts = is_media_type(essence) && essence != b"*/*";
-            if counts || self.kind == MediaType::Missing {
-                self.kind = if counts { MediaType::classify(essence) } else { MediaType::Other };
-                self.essence = Some(escaped(essence, Self::MAX_ESSENCE_BYTES));
-            }
-        }
+        let Self { kind, essence } = self;
+        *kind = kind.add(value, |said| *essence = Some(escaped(said, Self::MAX_ESSENCE_BYTES)));
     }
 
     pub(super) const fn set_kind(&mut self, kind: MediaType) {

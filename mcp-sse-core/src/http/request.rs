@@ -10,27 +10,31 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::coding::ContentCoding;
-use super::media::{ContentType, MediaType};
-use super::metadata::{LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
+use super::media::MediaType;
+use super::metadata::MCP_PARAM_PREFIX;
 use super::text::trim_white_space;
+use super::version::ProtocolVersion;
+
+/// The bytes of the values that a usual request has.
+const USUAL_BYTES: usize = 192;
 
 /// A header that should come once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum HeaderValue {
+pub enum HeaderValue<'a> {
     /// It did not come.
     #[default]
     Absent,
     /// It came, once or several times with the same value. Bytes that are no UTF-8 became U+FFFD, which no header may hold.
-    One(String),
+    One(&'a str),
     /// It came with different values, or is longer than what is kept.
     Unusable,
 }
 
-impl HeaderValue {
+impl<'a> HeaderValue<'a> {
     /// The value, if it is one.
     #[must_use]
-    pub fn get(&self) -> Option<&str> {
+    pub const fn get(self) -> Option<&'a str> {
         match self {
             Self::One(value) => Some(value),
             Self::Absent | Self::Unusable => None,
@@ -39,22 +43,61 @@ impl HeaderValue {
 
     /// Whether the header did not come.
     #[must_use]
-    pub const fn is_absent(&self) -> bool {
+    pub const fn is_absent(self) -> bool {
         matches!(self, Self::Absent)
     }
+}
 
-    fn add(&mut self, value: &[u8], max_bytes: usize) {
-        if value.len() > max_bytes {
-            *self = Self::Unusable;
-            return;
-        }
-        let value = String::from_utf8_lossy(value);
+/// A [`HeaderValue`] that is kept, by its place among the texts.
+#[derive(Clone, Copy, Default)]
+enum Kept {
+    #[default]
+    Absent,
+    One(Place),
+    Unusable,
+}
+
+/// A place among the texts, which all bounds together keep far below 4 GiB.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u32,
+    end: u32,
+}
+
+impl Place {
+    fn get(self, texts: &str) -> Option<&str> {
+        texts.get(self.start as usize..self.end as usize)
+    }
+}
+
+impl Kept {
+    fn add(&mut self, texts: &mut String, value: &[u8], max_bytes: usize) {
+        *self = match self {
+            _ if value.len() > max_bytes => Self::Unusable,
+            Self::Absent => Self::One(keep(texts, value)),
+            Self::One(known) if known.get(texts) == Some(&String::from_utf8_lossy(value)) => return,
+            _ => Self::Unusable,
+        };
+    }
+
+    fn get(self, texts: &str) -> HeaderValue<'_> {
         match self {
-            Self::Absent => *self = Self::One(value.into_owned()),
-            Self::One(known) if *known == value => {}
-            _ => *self = Self::Unusable,
+            Self::Absent => HeaderValue::Absent,
+            Self::One(place) => place.get(texts).map_or(HeaderValue::Unusable, HeaderValue::One),
+            Self::Unusable => HeaderValue::Unusable,
         }
     }
+}
+
+/// Puts a text behind the others, and tells its place.
+fn keep(texts: &mut String, text: &[u8]) -> Place {
+    let length = |texts: &str| u32::try_from(texts.len()).unwrap_or(u32::MAX);
+    let start = length(texts);
+    match core::str::from_utf8(text) {
+        Ok(text) => texts.push_str(text),
+        Err(_) => texts.push_str(&String::from_utf8_lossy(text)),
+    }
+    Place { start, end: length(texts) }
 }
 
 /// Facts about a request line and its headers.
@@ -73,22 +116,35 @@ impl HeaderValue {
 /// ```
 #[derive(Clone)]
 pub struct RequestHead {
-    method: String,
-    target: String,
-    host: HeaderValue,
-    origin: HeaderValue,
-    content_type: ContentType,
+    /// The method, the target, then the values that are kept, behind one another: one allocation for all of them.
+    texts: String,
+    method_end: usize,
+    path_end: usize,
+    target_end: usize,
+    host: Kept,
+    origin: Kept,
+    media_type: MediaType,
     content_coding: ContentCoding,
     content_length: Option<u64>,
     accept: Accept,
-    protocol_version: HeaderValue,
-    mcp_method: HeaderValue,
-    mcp_name: HeaderValue,
-    params: Vec<(String, HeaderValue)>,
+    protocol_version: Kept,
+    /// What `protocol_version` says, if it is a revision.
+    revision: Option<ProtocolVersion>,
+    mcp_method: Kept,
+    mcp_name: Kept,
+    params: Vec<Param>,
+    param_bytes: usize,
     params_left_out: bool,
-    session_id: HeaderValue,
-    last_event_id: HeaderValue,
+    session_id: Kept,
+    last_event_id: Kept,
     principal: Option<String>,
+}
+
+/// A header `Mcp-Param-*`.
+#[derive(Clone)]
+struct Param {
+    name: Place,
+    value: Kept,
 }
 
 /// What may be answered.
@@ -114,23 +170,32 @@ impl RequestHead {
     /// A head with this method and target, and no header yet. The target is a path, with or without a query.
     #[must_use]
     pub fn new(method: &str, target: &str) -> Self {
-        let bounded = |text: &str, most: usize| if text.len() > most { String::new() } else { text.to_owned() };
+        const METHOD: usize = 32;
+        let bounded = |text, most| if str::len(text) > most { "" } else { text };
+        let (method, target) = (bounded(method, METHOD), bounded(target, Self::MAX_TARGET_BYTES));
+        let mut texts = String::with_capacity(method.len() + target.len() + USUAL_BYTES);
+        texts.push_str(method);
+        texts.push_str(target);
         Self {
-            method: bounded(method, 32),
-            target: bounded(target, Self::MAX_TARGET_BYTES),
-            host: HeaderValue::Absent,
-            origin: HeaderValue::Absent,
-            content_type: ContentType::NONE,
+            method_end: method.len(),
+            path_end: method.len() + target.find('?').unwrap_or(target.len()),
+            target_end: texts.len(),
+            texts,
+            host: Kept::Absent,
+            origin: Kept::Absent,
+            media_type: MediaType::Missing,
             content_coding: ContentCoding::Identity,
             content_length: None,
             accept: Accept::default(),
-            protocol_version: HeaderValue::Absent,
-            mcp_method: HeaderValue::Absent,
-            mcp_name: HeaderValue::Absent,
+            protocol_version: Kept::Absent,
+            revision: None,
+            mcp_method: Kept::Absent,
+            mcp_name: Kept::Absent,
             params: Vec::new(),
+            param_bytes: 0,
             params_left_out: false,
-            session_id: HeaderValue::Absent,
-            last_event_id: HeaderValue::Absent,
+            session_id: Kept::Absent,
+            last_event_id: Kept::Absent,
             principal: None,
         }
     }
@@ -153,33 +218,35 @@ impl RequestHead {
     /// ends is ignored. HTTP/2's `:authority` is given as `Host`.
     pub fn header(&mut self, name: &str, value: &[u8]) -> &mut Self {
         const MOST: usize = RequestHead::MAX_VALUE_BYTES;
-        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        // Nearly all stacks give names in small letters.
+        let is = |known: &str| name == known || name.eq_ignore_ascii_case(known);
         let value = trim_white_space(value);
-        if is("host") {
-            self.host.add(value, MOST);
-        } else if is("origin") {
-            self.origin.add(value, MOST);
-        } else if is("accept") {
-            self.accept.add(value);
-        } else if is("content-type") {
-            self.content_type.add(value);
-        } else if is("content-encoding") {
-            self.content_coding = self.content_coding.add(value);
-        } else if is("content-length") {
-            // The HTTP stack frames by it; here it only tells early that a body is too large.
-            self.content_length = core::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
-        } else if is(MCP_PROTOCOL_VERSION) {
-            self.protocol_version.add(value, MOST);
-        } else if is(MCP_METHOD) {
-            self.mcp_method.add(value, MOST);
-        } else if is(MCP_NAME) {
-            self.mcp_name.add(value, MOST);
-        } else if is(MCP_SESSION_ID) {
-            self.session_id.add(value, Self::MAX_SESSION_ID_BYTES);
-        } else if is(LAST_EVENT_ID) {
-            self.last_event_id.add(value, MOST);
-        } else if name.get(..MCP_PARAM_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(MCP_PARAM_PREFIX)) {
-            self.add_param(name, value);
+        // The length tells most of them apart.
+        match name.len() {
+            4 if is("host") => self.host.add(&mut self.texts, value, MOST),
+            6 if is("origin") => self.origin.add(&mut self.texts, value, MOST),
+            6 if is("accept") => self.accept.add(value),
+            8 if is("mcp-name") => self.mcp_name.add(&mut self.texts, value, MOST),
+            10 if is("mcp-method") => self.mcp_method.add(&mut self.texts, value, MOST),
+            12 if is("content-type") => self.media_type = self.media_type.add(value, |_| {}),
+            13 if is("last-event-id") => self.last_event_id.add(&mut self.texts, value, MOST),
+            14 if is("content-length") => {
+                // The HTTP stack frames by it; here it only tells early that a body is too large.
+                self.content_length = core::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+            }
+            14 if is("mcp-session-id") => self.session_id.add(&mut self.texts, value, Self::MAX_SESSION_ID_BYTES),
+            16 if is("content-encoding") => self.content_coding = self.content_coding.add(value),
+            20 if is("mcp-protocol-version") => {
+                self.protocol_version.add(&mut self.texts, value, MOST);
+                self.revision = self.protocol_version().get().and_then(|stated| stated.parse().ok());
+            }
+            _ if name
+                .get(..MCP_PARAM_PREFIX.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(MCP_PARAM_PREFIX)) =>
+            {
+                self.add_param(name, value);
+            }
+            _ => {}
         }
         self
     }
@@ -193,36 +260,40 @@ impl RequestHead {
     }
 
     fn add_param(&mut self, name: &str, value: &[u8]) {
-        if let Some((_, known)) = self.params.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            known.add(value, Self::MAX_VALUE_BYTES);
+        let Self { texts, params, .. } = self;
+        let is = |known: Place| known.get(texts).is_some_and(|known| known.eq_ignore_ascii_case(name));
+        if let Some(known) = params.iter_mut().find(|param| is(param.name)) {
+            known.value.add(texts, value, Self::MAX_VALUE_BYTES);
             return;
         }
-        let kept = self.params.iter().map(|(name, value)| name.len() + value.get().map_or(0, str::len)).sum::<usize>();
-        if self.params.len() >= Self::MAX_PARAMS || kept + name.len() + value.len() > Self::MAX_PARAM_BYTES {
+        if params.len() >= Self::MAX_PARAMS || self.param_bytes + name.len() + value.len() > Self::MAX_PARAM_BYTES {
             self.params_left_out = true;
             return;
         }
-        let mut kept = HeaderValue::Absent;
-        kept.add(value, Self::MAX_VALUE_BYTES);
-        self.params.push((name.to_owned(), kept));
+        let before = texts.len();
+        let name = keep(texts, name.as_bytes());
+        let mut kept = Kept::Absent;
+        kept.add(texts, value, Self::MAX_VALUE_BYTES);
+        self.param_bytes += texts.len() - before;
+        params.push(Param { name, value: kept });
     }
 
     /// The method, as it came.
     #[must_use]
     pub fn method(&self) -> &str {
-        &self.method
+        self.texts.get(..self.method_end).unwrap_or_default()
     }
 
     /// The target's path, as it came: nothing is decoded.
     #[must_use]
     pub fn path(&self) -> &str {
-        self.target.split_once('?').map_or(&*self.target, |(path, _)| path)
+        self.texts.get(self.method_end..self.path_end).unwrap_or_default()
     }
 
     /// The first value of this name in the target's query, as it came: nothing is decoded.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<&str> {
-        let (_, query) = self.target.split_once('?')?;
+        let query = self.texts.get(self.path_end..self.target_end)?.strip_prefix('?')?;
         query.split('&').find_map(|pair| match pair.split_once('=') {
             Some((known, value)) => (known == name).then_some(value),
             None => (pair == name).then_some(""),
@@ -231,20 +302,20 @@ impl RequestHead {
 
     /// `Host`, or what stands for it.
     #[must_use]
-    pub const fn host(&self) -> &HeaderValue {
-        &self.host
+    pub fn host(&self) -> HeaderValue<'_> {
+        self.host.get(&self.texts)
     }
 
     /// `Origin`.
     #[must_use]
-    pub const fn origin(&self) -> &HeaderValue {
-        &self.origin
+    pub fn origin(&self) -> HeaderValue<'_> {
+        self.origin.get(&self.texts)
     }
 
     /// What kind of body `Content-Type` announces.
     #[must_use]
     pub const fn media_type(&self) -> MediaType {
-        self.content_type.kind()
+        self.media_type
     }
 
     /// How the body is coded; all `Content-Encoding` values form one list.
@@ -273,41 +344,48 @@ impl RequestHead {
 
     /// `MCP-Protocol-Version`.
     #[must_use]
-    pub const fn protocol_version(&self) -> &HeaderValue {
-        &self.protocol_version
+    pub fn protocol_version(&self) -> HeaderValue<'_> {
+        self.protocol_version.get(&self.texts)
+    }
+
+    /// The revision that `MCP-Protocol-Version` names, if it names one.
+    pub(crate) const fn revision(&self) -> Option<ProtocolVersion> {
+        self.revision
     }
 
     /// `Mcp-Method`.
     #[must_use]
-    pub const fn mcp_method(&self) -> &HeaderValue {
-        &self.mcp_method
+    pub fn mcp_method(&self) -> HeaderValue<'_> {
+        self.mcp_method.get(&self.texts)
     }
 
     /// `Mcp-Name`.
     #[must_use]
-    pub const fn mcp_name(&self) -> &HeaderValue {
-        &self.mcp_name
+    pub fn mcp_name(&self) -> HeaderValue<'_> {
+        self.mcp_name.get(&self.texts)
     }
 
     /// The `Mcp-Param-*` header of this full name.
     #[must_use]
-    pub fn param(&self, name: &str) -> &HeaderValue {
-        const ABSENT: &HeaderValue = &HeaderValue::Absent;
-        const UNUSABLE: &HeaderValue = &HeaderValue::Unusable;
-        let kept = self.params.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        kept.map_or(if self.params_left_out { UNUSABLE } else { ABSENT }, |(_, value)| value)
+    pub fn param(&self, name: &str) -> HeaderValue<'_> {
+        let is = |known: Place| known.get(&self.texts).is_some_and(|known| known.eq_ignore_ascii_case(name));
+        match self.params.iter().find(|param| is(param.name)) {
+            Some(param) => param.value.get(&self.texts),
+            None if self.params_left_out => HeaderValue::Unusable,
+            None => HeaderValue::Absent,
+        }
     }
 
     /// `Mcp-Session-Id`. It is as good as a password: [`Debug`](fmt::Debug) does not show it.
     #[must_use]
-    pub const fn session_id(&self) -> &HeaderValue {
-        &self.session_id
+    pub fn session_id(&self) -> HeaderValue<'_> {
+        self.session_id.get(&self.texts)
     }
 
     /// `Last-Event-ID`.
     #[must_use]
-    pub const fn last_event_id(&self) -> &HeaderValue {
-        &self.last_event_id
+    pub fn last_event_id(&self) -> HeaderValue<'_> {
+        self.last_event_id.get(&self.texts)
     }
 
     /// Who sends the request, if the embedder said.
@@ -321,11 +399,11 @@ impl fmt::Debug for RequestHead {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("RequestHead")
-            .field("method", &self.method.escape_debug())
-            .field("target_bytes", &self.target.len())
+            .field("method", &self.method().escape_debug())
+            .field("target_bytes", &(self.target_end - self.method_end))
             .field("media_type", &self.media_type())
             .field("content_length", &self.content_length)
-            .field("has_session_id", &!self.session_id.is_absent())
+            .field("has_session_id", &!self.session_id().is_absent())
             .field("params", &self.params.len())
             .finish_non_exhaustive()
     }
@@ -334,6 +412,11 @@ impl fmt::Debug for RequestHead {
 impl Accept {
     /// Adds one header value. What a client weighs with zero it does not take (RFC 9110 12.4.2).
     fn add(&mut self, value: &[u8]) {
+        // What the protocol asks of clients, in its own words.
+        if value == b"application/json, text/event-stream" {
+            *self = Self { has_any: true, json: true, event_stream: true };
+            return;
+        }
         for element in value.split(|&byte| byte == b',') {
             let mut parts = element.split(|&byte| byte == b';').map(trim_white_space);
             let essence = parts.next().unwrap_or_default();

@@ -5,13 +5,10 @@
 
 use core::iter::FusedIterator;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::envelope::{start, syntax};
 use super::error::ReadError;
 use super::grammar::{Completeness, WHITE_SPACE, check};
-use super::text::Span;
+use super::walk::Walk;
 
 /// Reads a top-level array as the raw texts of its elements, each of which then goes through [`read`](super::read).
 ///
@@ -86,8 +83,10 @@ impl ArrayCursor {
         if rest.starts_with(']') {
             return None;
         }
-        let element = <&RawValue>::deserialize(&mut serde_json::Deserializer::from_str(rest)).ok()?.get();
-        self.position = Span::of(element, text)?.end;
+        let mut walk = Walk::new(rest);
+        walk.value()?;
+        let (element, rest) = rest.split_at_checked(walk.position())?;
+        self.position = text.len() - rest.len();
         Some(element)
     }
 }

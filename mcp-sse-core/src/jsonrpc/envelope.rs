@@ -11,6 +11,7 @@ use super::grammar::{Completeness, Shape, WHITE_SPACE, check, shape};
 use super::id::{Id, Unreadable};
 use super::members::{Level, Members};
 use super::text::{decode, offset};
+use super::walk::Walk;
 
 /// One JSON-RPC message, borrowed from its text.
 ///
@@ -104,13 +105,21 @@ impl Envelope<'_> {
 /// # Ok::<(), ReadError>(())
 /// ```
 pub fn read(text: &str) -> Result<Envelope<'_>, ReadError> {
+    read_with(text, Walk::value)
+}
+
+/// As [`read`], with somebody else to step over the value of `params`, who may look at it on the way.
+pub(super) fn read_with<'a>(
+    text: &'a str,
+    params: impl FnMut(&mut Walk<'a>) -> Option<()>,
+) -> Result<Envelope<'a>, ReadError> {
     if shape(text) != Shape::Object {
         return Err(match check(text) {
             Completeness::Whole => ReadError::NotAnObject { position: start(text) },
             _ => syntax(text),
         });
     }
-    let members = Members::collect(text, Level::Envelope).map_err(|_| syntax(text))?;
+    let members = Members::collect(text, Level::Envelope, params).ok_or_else(|| syntax(text))?;
     classify(text, &members).map_err(|problem| ReadError::Malformed { id: readable_id(&members), problem })
 }
 
@@ -188,7 +197,7 @@ fn method<'a>(text: &str, raw: &'a str) -> Result<Cow<'a, str>, Problem> {
 /// Reads the `error` member, a slice of `text` whose grammar was checked.
 fn error_object<'a>(text: &str, raw: &'a str) -> Result<ErrorObject<'a>, Problem> {
     let position = offset(raw, text);
-    let Ok(members) = Members::collect(raw, Level::Error) else {
+    let Some(members) = Members::collect(raw, Level::Error, Walk::value) else {
         return Err(Problem::WrongType { member: Member::Error, position });
     };
     refuse_duplicate(text, &members)?;

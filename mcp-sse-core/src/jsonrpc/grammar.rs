@@ -6,6 +6,8 @@
 
 use alloc::vec::Vec;
 
+use super::walk::{Walk, is_plain};
+
 /// What a text is worth as JSON: one whole value, the beginning of one, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -58,8 +60,8 @@ pub fn shape(text: &str) -> Shape {
 /// Tells whether a text is one whole JSON value, the beginning of one, or neither.
 ///
 /// White space around the value is allowed; a byte order mark is not (RFC 8259, 8.1), so remove it before. Halves of
-/// surrogate pairs written as escapes are grammar (RFC 8259, 8.2) and are let through. Cost: one pass, no recursion, one
-/// byte of memory for each level of nesting.
+/// surrogate pairs written as escapes are grammar (RFC 8259, 8.2) and are let through. Cost: one pass (two for a text that is
+/// not whole), no recursion, at most one byte of memory for each level of nesting.
 ///
 /// ```
 /// use mcp_sse_core::jsonrpc::{Completeness, check};
@@ -69,12 +71,24 @@ pub fn shape(text: &str) -> Shape {
 /// ```
 #[must_use]
 pub fn check(text: &str) -> Completeness {
+    if is_whole(text) {
+        return Completeness::Whole;
+    }
     let mut scanner = Scanner::new();
     match scanner.scan(text.as_bytes()) {
         Ok(()) if scanner.is_whole() => Completeness::Whole,
         Ok(()) => Completeness::Prefix,
         Err(position) => Completeness::Invalid { position },
     }
+}
+
+/// Whether a text is one whole JSON value. What it is otherwise costs a slower pass.
+fn is_whole(text: &str) -> bool {
+    let mut walk = Walk::new(text);
+    walk.space();
+    let value = walk.value();
+    walk.space();
+    value.is_some() && walk.is_at_end()
 }
 
 /// As [`check`], for bytes that may end anywhere, inside a character too.
@@ -297,9 +311,4 @@ impl Scanner {
             _ => None,
         }
     }
-}
-
-/// Whether a byte stands for itself within a string. Bytes beyond ASCII do.
-const fn is_plain(byte: u8) -> bool {
-    byte >= 0x20 && byte != b'"' && byte != b'\\'
 }

@@ -209,6 +209,10 @@ impl From<String> for Id {
 
 /// Reads a JSON number as an exact decimal: its significant digits times a power of ten.
 fn number(raw: &str) -> Id {
+    // As nearly all are written.
+    if let Ok(plain) = raw.parse() {
+        return Id::Integer(plain);
+    }
     let (sign, magnitude) = raw.strip_prefix('-').map_or(("", raw), |magnitude| ("-", magnitude));
     let (mantissa, exponent) = magnitude.split_once(['e', 'E']).unwrap_or((magnitude, "0"));
     let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

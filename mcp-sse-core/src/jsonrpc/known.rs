@@ -1,96 +1,44 @@
-//! Members of an object whose grammar was checked before: found by quotes and brackets alone, so that nothing is checked
-//! twice.
+//! Members of an object whose grammar was checked before, one at a time.
 //!
-//! Rules: only for parts of a text that was read as JSON. On any other text the members are of no use, never a panic. Who
+//! Rules: only for parts of a text that was read as JSON. On any other text they are those before the first mistake. Who
 //! does not know where a text comes from uses `object`.
 
 use alloc::borrow::Cow;
 
-use memchr::{memchr2, memchr3};
-
-use super::grammar::WHITE_SPACE;
 use super::text::decode;
+use super::walk::{RawMember, Walk};
 
-/// The members of an object, key and value as raw text; none if it is no object.
+/// The members of an object; none if it is no object.
 pub(crate) struct KnownMembers<'a> {
-    /// What follows the last member's comma.
-    rest: &'a str,
+    walk: Walk<'a>,
+    goes_on: bool,
 }
 
 impl<'a> KnownMembers<'a> {
     /// The members of this text.
     pub(crate) fn of(text: &'a str) -> Self {
-        Self { rest: skip_space(text).strip_prefix('{').unwrap_or_default() }
+        let mut walk = Walk::new(text);
+        let goes_on = walk.open_object().unwrap_or_default();
+        Self { walk, goes_on }
     }
 }
 
 impl<'a> Iterator for KnownMembers<'a> {
-    type Item = (&'a str, &'a str);
+    type Item = RawMember<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = skip_space(core::mem::take(&mut self.rest));
-        let (key, rest) = rest.split_at_checked(string_end(rest)?)?;
-        let rest = skip_space(skip_space(rest).strip_prefix(':')?);
-        let (value, rest) = rest.split_at_checked(value_end(rest)?)?;
-        self.rest = skip_space(rest).strip_prefix(',').unwrap_or_default();
-        Some((key, value))
+        if !core::mem::take(&mut self.goes_on) {
+            return None;
+        }
+        let (member, another) = self.walk.member()?;
+        self.goes_on = another;
+        Some(member)
     }
 }
 
 /// What a raw string says; nothing if it is none.
 pub(crate) fn known_string(raw: &str) -> Option<Cow<'_, str>> {
     decode(raw).map(|decoded| decoded.text)
-}
-
-fn skip_space(text: &str) -> &str {
-    // Most texts have none.
-    match text.as_bytes().first() {
-        Some(first) if *first <= b' ' => text.trim_start_matches(WHITE_SPACE),
-        _ => text,
-    }
-}
-
-/// Where the string ends that the text begins with, behind its quote.
-fn string_end(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = bytes.starts_with(b"\"").then_some(1)?;
-    loop {
-        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            _ => at += 2,
-        }
-    }
-}
-
-/// Where the value ends that the text begins with.
-fn value_end(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    match bytes.first()? {
-        b'"' => string_end(text),
-        b'{' => nest_end(text, b'{', b'}'),
-        b'[' => nest_end(text, b'[', b']'),
-        _ => bytes.iter().position(|byte| matches!(byte, b',' | b'}' | b']') || *byte <= b' ').or(Some(bytes.len())),
-    }
-}
-
-/// Where the object or array ends. What nests in it is balanced, so brackets of one kind are enough.
-fn nest_end(text: &str, open: u8, close: u8) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let (mut at, mut depth) = (1, 1_usize);
-    loop {
-        at += memchr3(b'"', open, close, bytes.get(at..)?)?;
-        match *bytes.get(at)? {
-            b'"' => at += string_end(text.get(at..)?)?,
-            bracket => {
-                at += 1;
-                depth = if bracket == open { depth + 1 } else { depth - 1 };
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -103,7 +51,7 @@ mod tests {
     use super::*;
 
     fn members(text: &str) -> Vec<(&str, &str)> {
-        KnownMembers::of(text).collect()
+        KnownMembers::of(text).map(|member| (member.key.raw, member.value)).collect()
     }
 
     #[test]

@@ -3,14 +3,8 @@
 //! Rules: the first value of each is kept, the first duplicate is noted, members we do not know are skipped. Values are
 //! not looked into, and what the members mean together is judged elsewhere.
 
-use core::fmt;
-use core::marker::PhantomData;
-
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
-
 use super::error::Member;
-use super::text::decode;
+use super::walk::{RawKey, Walk};
 
 /// The longest known name, `jsonrpc` or `message`, with each letter written as an escape of six bytes, and the quotes.
 const MAX_KNOWN_KEY: usize = 7 * 6 + 2;
@@ -25,13 +19,12 @@ pub(super) enum Level {
 }
 
 impl Level {
-    /// The member a raw key names; escapes in it are read, so `"\u0069d"` is `id`.
-    fn member(self, raw_key: &str) -> Option<Member> {
-        if raw_key.len() > MAX_KNOWN_KEY {
+    /// The member a key names; escapes in it are read, so `"\u0069d"` is `id`.
+    fn member(self, key: RawKey<'_>) -> Option<Member> {
+        if key.raw.len() > MAX_KNOWN_KEY {
             return None;
         }
-        let key = decode(raw_key)?;
-        match (self, &*key.text) {
+        match (self, &*key.name()) {
             (Self::Envelope, "jsonrpc") => Some(Member::Jsonrpc),
             (Self::Envelope, "id") => Some(Member::Id),
             (Self::Envelope, "method") => Some(Member::Method),
@@ -54,12 +47,31 @@ pub(super) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Reads one whole object. serde_json says only that the text is none; why and where is told by the grammar.
-    pub(super) fn collect(text: &'a str, level: Level) -> Result<Self, serde_json::Error> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        let members = deserializer.deserialize_map(Collector { level, borrowed: PhantomData })?;
-        deserializer.end()?;
-        Ok(members)
+    /// Reads one whole object; nothing if the text is none. Why and where is told by the grammar.
+    ///
+    /// `params` steps over the value of that member.
+    pub(super) fn collect(
+        text: &'a str,
+        level: Level,
+        mut params: impl FnMut(&mut Walk<'a>) -> Option<()>,
+    ) -> Option<Self> {
+        let mut members = Members { first: [None; COUNT], duplicate: None, has_two_ids: false };
+        let mut walk = Walk::new(text);
+        let mut goes_on = walk.open_object()?;
+        while goes_on {
+            let known = level.member(walk.key()?);
+            let start = walk.position();
+            match known {
+                Some(Member::Params) => params(&mut walk)?,
+                _ => walk.value()?,
+            }
+            if let Some(known) = known {
+                members.keep(known, walk.since(start)?);
+            }
+            goes_on = walk.end_member()?;
+        }
+        walk.space();
+        walk.is_at_end().then_some(members)
     }
 
     /// The first value of a member.
@@ -85,32 +97,5 @@ impl<'a> Members<'a> {
                 self.duplicate.get_or_insert((member, value));
             }
         }
-    }
-}
-
-struct Collector<'a> {
-    level: Level,
-    borrowed: PhantomData<&'a str>,
-}
-
-impl<'a> Visitor<'a> for Collector<'a> {
-    type Value = Members<'a>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Members { first: [None; COUNT], duplicate: None, has_two_ids: false };
-        // Keys are taken raw: an unknown one may hold half of a surrogate pair, which no `str` can.
-        while let Some(key) = map.next_key::<&RawValue>()? {
-            match self.level.member(key.get()) {
-                Some(member) => members.keep(member, map.next_value::<&RawValue>()?.get()),
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(members)
     }
 }

@@ -10,10 +10,11 @@ use core::fmt;
 
 use serde::Deserialize;
 
-use super::envelope::{Envelope, ErrorObject, read};
+use super::envelope::{Envelope, ErrorObject, read_with};
 use super::error::{Member, ParseError, RejectedText};
 use super::id::Id;
 use super::text::{Span, offset};
+use super::walk::Walk;
 
 /// Which of the four kinds of message it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -174,9 +175,18 @@ impl Message {
     /// Reads a text and keeps it. The text is not copied.
     ///
     /// # Errors
-    /// As [`read`]; the text comes back with the reason.
+    /// As [`read`](super::read); the text comes back with the reason.
     pub fn from_text(text: String) -> Result<Self, RejectedText> {
-        match read(&text) {
+        Self::from_text_with(text, |walk| walk.value())
+    }
+
+    /// As [`from_text`](Self::from_text), with somebody else to step over the value of `params`: what is looked for in there
+    /// costs no second pass.
+    pub(crate) fn from_text_with(
+        text: String,
+        params: impl FnMut(&mut Walk<'_>) -> Option<()>,
+    ) -> Result<Self, RejectedText> {
+        match read_with(&text, params) {
             Ok(envelope) => {
                 let layout = envelope.into_layout(&text);
                 Ok(Self { text, layout })
@@ -191,7 +201,7 @@ impl Message {
     /// for byte: a text of another length, or one the places do not fit, is read anew, as by [`from_text`](Self::from_text).
     ///
     /// # Errors
-    /// As [`read`], only if the text was read anew.
+    /// As [`read`](super::read), only if the text was read anew.
     pub fn with_layout(text: String, layout: Layout) -> Result<Self, RejectedText> {
         if layout.fits(&text) { Ok(Self { text, layout }) } else { Self::from_text(text) }
     }

@@ -26,7 +26,7 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! Nothing here recurses: nesting costs one byte of memory a level while a text is read, and no stack.
+//! Nothing here recurses: nesting costs at most one byte of memory a level while a text is read, and no stack.
 
 mod array;
 mod envelope;
@@ -39,6 +39,7 @@ mod message;
 mod object;
 mod text;
 mod tokens;
+mod walk;
 
 pub use array::{ArrayCursor, Elements, read_array};
 pub use envelope::{Envelope, ErrorObject, read};
@@ -47,5 +48,8 @@ pub use grammar::{Completeness, Shape, check, check_bytes, shape};
 pub use id::{Decimal, Id};
 pub(crate) use known::{KnownMembers, known_string};
 pub use message::{Layout, Message, MessageKind};
+pub(crate) use object::each_member;
 pub use object::{object_member, object_members, string};
+pub(crate) use text::place;
 pub(crate) use tokens::{Token, tokens};
+pub(crate) use walk::{RawMember, Walk};

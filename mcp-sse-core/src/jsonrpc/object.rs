@@ -2,18 +2,13 @@
 //!
 //! Rules: all members are given, in order, duplicates too; nothing is looked into.
 
-use alloc::borrow::Cow;
-use alloc::vec::Vec;
-use core::fmt;
-use core::marker::PhantomData;
-
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
-
 use super::envelope::{start, syntax};
 use super::error::ReadError;
 use super::grammar::{Shape, shape};
 use super::text::decode;
+use super::walk::{RawMember, Walk};
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
 
 /// The members of a JSON object in order: key and value, each as raw JSON text (a key has its quotes).
 ///
@@ -31,7 +26,9 @@ use super::text::decode;
 /// # Errors
 /// [`ReadError::Syntax`] if the text is no JSON, [`ReadError::NotAnObject`] if it is no object.
 pub fn object_members(text: &str) -> Result<Vec<(&str, &str)>, ReadError> {
-    collect(text, None)
+    let mut members = Vec::new();
+    each_member(text, |member| members.push((member.key.raw, member.value)))?;
+    Ok(members)
 }
 
 /// The first value of one member of a JSON object, as raw JSON text; nothing if it has none, or is no object. Nothing
@@ -44,21 +41,34 @@ pub fn object_members(text: &str) -> Result<Vec<(&str, &str)>, ReadError> {
 /// ```
 #[must_use]
 pub fn object_member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    collect(text, Some(name)).ok()?.first().map(|(_, value)| *value)
+    let mut found = None;
+    each_member(text, |member| {
+        if found.is_none() && member.key.name() == name {
+            found = Some(member.value);
+        }
+    })
+    .ok()?;
+    found
 }
 
-fn collect<'a>(text: &'a str, only: Option<&str>) -> Result<Vec<(&'a str, &'a str)>, ReadError> {
-    if !matches!(shape(text), Shape::Object) {
-        return Err(match super::check(text) {
-            super::Completeness::Whole => ReadError::NotAnObject { position: start(text) },
-            _ => syntax(text),
+/// Tells of each member of an object. All were told of before it is known whether the text is one.
+pub(crate) fn each_member<'a>(text: &'a str, mut tell: impl FnMut(RawMember<'a>)) -> Result<(), ReadError> {
+    let mut walk = Walk::new(text);
+    let mut step = walk.open_object();
+    while step == Some(true) {
+        step = walk.member().map(|(member, another)| {
+            tell(member);
+            another
         });
     }
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let members = deserializer
-        .deserialize_map(Collector { only, borrowed: PhantomData })
-        .and_then(|members| deserializer.end().map(|()| members));
-    members.map_err(|_| syntax(text))
+    walk.space();
+    if step.is_some() && walk.is_at_end() {
+        return Ok(());
+    }
+    Err(match (shape(text), super::check(text)) {
+        (Shape::Object, _) | (_, super::Completeness::Prefix | super::Completeness::Invalid { .. }) => syntax(text),
+        _ => ReadError::NotAnObject { position: start(text) },
+    })
 }
 
 /// What a raw JSON string says, quotes and escapes undone; nothing if it is no string. Half of a surrogate
@@ -68,34 +78,5 @@ pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     match super::check(raw) {
         super::Completeness::Whole => decode(raw.trim()).map(|decoded| decoded.text),
         _ => None,
-    }
-}
-
-struct Collector<'n, 'a> {
-    /// The only member to collect, and that once; `None` collects all.
-    only: Option<&'n str>,
-    borrowed: PhantomData<&'a str>,
-}
-
-impl<'a> Visitor<'a> for Collector<'_, 'a> {
-    type Value = Vec<(&'a str, &'a str)>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(key) = map.next_key::<&RawValue>()? {
-            let is_wanted = self
-                .only
-                .is_none_or(|only| members.is_empty() && decode(key.get()).is_some_and(|decoded| decoded.text == only));
-            if is_wanted {
-                members.push((key.get(), map.next_value::<&RawValue>()?.get()));
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(members)
     }
 }

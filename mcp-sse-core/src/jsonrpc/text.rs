@@ -4,6 +4,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use core::ops::Range;
 
 /// A place in a text, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,11 @@ impl Span {
     pub(super) fn slice(self, text: &str) -> Option<&str> {
         text.get(self.start..self.end)
     }
+}
+
+/// Where `part` lies in `text`, if it is a slice of it.
+pub(crate) fn place(part: &str, text: &str) -> Option<Range<usize>> {
+    Span::of(part, text).map(|span| span.start..span.end)
 }
 
 /// The offset of `part` in `text`. For slices that are known to lie in it.

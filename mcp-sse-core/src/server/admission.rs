@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::config::ServerConfig;
-use super::params::{Params, Stated};
+use super::params::{Params, Seen, Stated};
 use super::refusal::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Refusal};
 use crate::http::{
     ContentCoding, Era, HeaderValue, MediaType, ProtocolVersion, RequestHead, decode_value, name_source,
@@ -99,10 +99,7 @@ pub(super) fn too_large() -> Refusal {
 }
 
 fn states_modern(head: &RequestHead) -> bool {
-    head.protocol_version()
-        .get()
-        .and_then(|version| version.parse::<ProtocolVersion>().ok())
-        .is_some_and(|version| version.era() == Era::Modern)
+    head.revision().is_some_and(|version| version.era() == Era::Modern)
 }
 
 /// Whether a head that names a session means one: 2026-07-28 has none, and ignores the name.
@@ -112,7 +109,7 @@ pub(super) fn is_earlier(head: &RequestHead, config: &ServerConfig) -> bool {
 
 /// What a body holds.
 pub(super) enum Body {
-    Message(Message),
+    Message(Message, Seen),
     /// An array: 2025-03-26 takes one.
     Array(String),
 }
@@ -127,8 +124,9 @@ pub(super) fn of_message(body: Vec<u8>) -> Result<Body, Refusal> {
     if shape(&text) == Shape::Array {
         return Ok(Body::Array(text));
     }
-    match Message::from_text(text) {
-        Ok(message) => one_message(message).map(Body::Message),
+    let mut seen = Seen::default();
+    match Message::from_text_with(text, |walk| seen.step(walk)) {
+        Ok(message) => one_message(message).map(|message| Body::Message(message, seen)),
         Err(rejected) => Err(match rejected.error() {
             ReadError::Syntax { .. } => parse_error(),
             error => {
@@ -159,16 +157,13 @@ pub(super) fn one_message(message: Message) -> Result<Message, Refusal> {
 }
 
 /// Which era a message for the endpoint belongs to: what is stated decides, and what states nothing is of an earlier one.
-pub(super) fn era(head: &RequestHead, message: &Message, params: &Params, config: &ServerConfig) -> Era {
+pub(super) fn era(head: &RequestHead, message: &Message, params: &Params<'_>, config: &ServerConfig) -> Era {
     let speaks_earlier = config.speaks(Era::Legacy) || config.speaks(Era::HttpSse);
     if !speaks_earlier || !config.speaks(Era::Modern) {
         return if speaks_earlier { Era::Legacy } else { Era::Modern };
     }
     let stated = head.protocol_version();
-    let is_unknown = match stated.get() {
-        Some(version) => version.parse::<ProtocolVersion>().is_err(),
-        None => !stated.is_absent(),
-    };
+    let is_unknown = !stated.is_absent() && head.revision().is_none();
     let has_session = !head.session_id().is_absent();
     let is_modern = states_modern(head)
         || !has_session && (params.version.is_some() || is_unknown && message.method() != Some("initialize"));
@@ -179,7 +174,7 @@ pub(super) fn era(head: &RequestHead, message: &Message, params: &Params, config
 pub(super) fn modern(
     head: &RequestHead,
     message: &Message,
-    params: &Params,
+    params: &Params<'_>,
     config: &ServerConfig,
     tools: &ToolHeaders,
 ) -> Result<ProtocolVersion, Refusal> {
@@ -207,7 +202,7 @@ pub(super) fn knows(method: &str, config: &ServerConfig) -> bool {
 fn version(
     head: &RequestHead,
     message: &Message,
-    params: &Params,
+    params: &Params<'_>,
     config: &ServerConfig,
 ) -> Result<ProtocolVersion, Refusal> {
     let stated = match head.protocol_version() {
@@ -228,15 +223,15 @@ fn version(
         let missing = "io.modelcontextprotocol/protocolVersion is missing from _meta";
         return Err(Refusal::new(400, INVALID_PARAMS, missing));
     };
-    if params.capabilities.is_none() {
+    if params.kept.capabilities.is_none() {
         let missing = "io.modelcontextprotocol/clientCapabilities is missing from _meta";
         return Err(Refusal::new(400, INVALID_PARAMS, missing));
     }
-    if stated != in_body {
+    if stated != *in_body {
         return Err(Refusal::mismatch("The header MCP-Protocol-Version does not match the body"));
     }
-    match stated.parse::<ProtocolVersion>() {
-        Ok(version) if version.era() == Era::Modern && config.versions.contains(&version) => Ok(version),
+    match head.revision() {
+        Some(version) if version.era() == Era::Modern && config.versions.contains(&version) => Ok(version),
         _ => Err(unsupported_version(stated, config)),
     }
 }
@@ -249,7 +244,7 @@ fn unsupported_version(requested: &str, config: &ServerConfig) -> Refusal {
 }
 
 /// Whether the headers say what the body says.
-fn mirrors(head: &RequestHead, message: &Message, params: &Params, tools: &ToolHeaders) -> Result<(), Refusal> {
+fn mirrors(head: &RequestHead, message: &Message, params: &Params<'_>, tools: &ToolHeaders) -> Result<(), Refusal> {
     let method = message.method().unwrap_or_default();
     match head.mcp_method() {
         HeaderValue::One(stated) if stated == method => {}
@@ -260,7 +255,7 @@ fn mirrors(head: &RequestHead, message: &Message, params: &Params, tools: &ToolH
         match (head.mcp_name(), &params.name) {
             (HeaderValue::Absent, None) => {}
             (HeaderValue::Absent, Some(_)) => return Err(Refusal::mismatch("The header Mcp-Name is missing")),
-            (HeaderValue::One(stated), Some(name)) if decode_value(stated).is_ok_and(|stated| stated == **name) => {}
+            (HeaderValue::One(stated), Some(name)) if decode_value(stated).is_ok_and(|stated| stated == *name) => {}
             _ => return Err(Refusal::mismatch("The header Mcp-Name does not match the body")),
         }
     }

@@ -6,8 +6,8 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::output::{CancelReason, IncomingRequest, SendError, Sent, ServerAnswer, ServerEvent};
-use super::params::{Level, Params};
+use super::output::{CancelReason, Capabilities, IncomingRequest, SendError, Sent, ServerAnswer, ServerEvent};
+use super::params::{CallParams, Level};
 use super::queue::Weight;
 use super::stream::{Form, Purpose};
 use super::timers::Timer;
@@ -58,8 +58,8 @@ impl Server {
         let is_modern = known.version.era() == Era::Modern;
         let (text, status, is_result) = match answer {
             ServerAnswer::Result(result) if is_modern => {
-                let result = text::modern_result(&result, &self.config.server_info).ok_or(SendError::NotAnObject)?;
-                (text::result(&known.id, &result), 200, true)
+                let answer = text::modern_answer(&known.id, &result, &self.config.server_info);
+                (answer.ok_or(SendError::NotAnObject)?, 200, true)
             }
             ServerAnswer::Result(result) => {
                 is_object(&result)?;
@@ -256,7 +256,7 @@ impl Server {
         &mut self,
         begun: Begun,
         message: Message,
-        params: Params,
+        params: CallParams,
         now: Timestamp,
     ) -> IncomingRequest {
         let Begun { exchange, stream, session, version } = begun;
@@ -276,14 +276,16 @@ impl Server {
         if let Some(stream) = self.streams.get_mut(&stream) {
             stream.open_calls.insert(name);
         }
-        let mut client_capabilities = params.capabilities.unwrap_or_default();
-        if let Some(session) = session.and_then(|session| self.sessions.get_mut(&session)) {
-            session.calls.insert(name);
-            client_capabilities.clone_from(&session.capabilities);
-        }
+        let capabilities = match session.and_then(|session| self.sessions.get_mut(&session)) {
+            Some(session) => {
+                session.calls.insert(name);
+                Capabilities::Said(session.capabilities.clone())
+            }
+            None => Capabilities::InMessage(params.capabilities.unwrap_or_default()),
+        };
         self.timers.set(Timer::Call(name), now.saturating_add(self.config.limits.call_timeout));
         let progress_token = params.progress_token;
-        IncomingRequest { call: name, exchange, session, version, message, progress_token, client_capabilities }
+        IncomingRequest { call: name, exchange, session, version, message, progress_token, capabilities }
     }
 
     /// The answer of a call goes on its stream, or is the whole body.
@@ -301,15 +303,14 @@ impl Server {
             return Ok(Sent::Dropped);
         };
         let is_alone = stream.open_calls.len() == 1 && stream.purpose == Purpose::Response;
-        let sent = match (stream.form, stream.exchange) {
+        let sent = match (&stream.form, stream.exchange) {
             (Form::Undecided, None) => Sent::Dropped,
             // A stream could not bear the error's status.
             (Form::Undecided, Some(exchange)) if is_alone && (!self.config.always_streams || status != 200) => {
                 if text.len() > limit {
                     return Err(SendError::TooLarge { bytes: text.len(), limit: super::QueueLimit::AnswerBytes });
                 }
-                stream.queue.push(text.into_bytes(), 0, Weight::Answer);
-                stream.form = Form::Json(status);
+                stream.form = Form::Json(status, text.into_bytes());
                 self.wakes.insert(exchange);
                 self.timers.clear(Timer::KeepAlive(id));
                 Sent::Queued
@@ -339,7 +340,7 @@ impl Server {
         }
         match stream.purpose {
             Purpose::Response if sent == Sent::Dropped => self.forget_stream(id),
-            Purpose::Response if matches!(stream.form, Form::Json(_)) => stream.is_over = true,
+            Purpose::Response if matches!(stream.form, Form::Json(..)) => stream.is_over = true,
             Purpose::Response | Purpose::Subscription => self.finish(id, now),
             Purpose::Channel if self.is_closing => self.finish(id, now),
             Purpose::Channel | Purpose::Listening => {}
@@ -350,7 +351,7 @@ impl Server {
         let call = self.calls.remove(&name)?;
         self.timers.clear(Timer::Call(name));
         if let Some(stream) = self.streams.get_mut(&call.stream) {
-            stream.open_calls.remove(&name);
+            stream.open_calls.remove(name);
         }
         if let Some(session) = call.session.and_then(|session| self.sessions.get_mut(&session)) {
             session.calls.remove(&name);

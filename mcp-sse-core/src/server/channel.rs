@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::calling::Begun;
-use super::params::Params;
+use super::params::CallParams;
 use super::queue::Weight;
 use super::refusal::Refusal;
 use super::session::{Carriage, unknown};
@@ -50,7 +50,7 @@ impl Server {
         id: ExchangeId,
         head: &RequestHead,
         message: Message,
-        params: Params,
+        params: CallParams,
         now: Timestamp,
     ) -> Result<(), Refusal> {
         // It may have ended while the body was read.

@@ -58,6 +58,16 @@ pub struct ServerConfig {
     pub(super) instructions: Option<String>,
     /// Empty: all are the embedder's to judge.
     pub(super) methods: BTreeSet<String>,
+    /// The eras of `versions`, once a server is made of this: it asks often.
+    eras: Eras,
+}
+
+/// Which eras are spoken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Eras {
+    http_sse: bool,
+    legacy: bool,
+    modern: bool,
 }
 
 /// What is done about a message that has no room on its stream (S5). It is never dropped in silence.
@@ -100,6 +110,7 @@ impl ServerConfig {
             capabilities: "{}".to_owned(),
             instructions: None,
             methods: BTreeSet::new(),
+            eras: Eras::default(),
         })
     }
 
@@ -198,8 +209,18 @@ impl ServerConfig {
         self.versions.iter().copied().filter(|version| version.era() == Era::Modern)
     }
 
-    pub(super) fn speaks(&self, era: Era) -> bool {
-        self.versions.iter().any(|version| version.era() == era)
+    /// What is asked for in `versions` will not change any more.
+    pub(super) fn note_eras(&mut self) {
+        let speaks = |era| self.versions.iter().any(|version| version.era() == era);
+        self.eras = Eras { http_sse: speaks(Era::HttpSse), legacy: speaks(Era::Legacy), modern: speaks(Era::Modern) };
+    }
+
+    pub(super) const fn speaks(&self, era: Era) -> bool {
+        match era {
+            Era::HttpSse => self.eras.http_sse,
+            Era::Legacy => self.eras.legacy,
+            Era::Modern => self.eras.modern,
+        }
     }
 
     /// Whether the capabilities say so, by this member of that one.

@@ -90,7 +90,7 @@ impl AllowedHosts {
     #[must_use]
     pub fn allow(&self, head: &RequestHead) -> bool {
         let host = self.any_host
-            || head.host().get().is_some_and(|host| self.hosts.iter().any(|allowed| is_host(host, allowed)));
+            || head.host().get().map(Named::new).is_some_and(|host| self.hosts.iter().any(|allowed| host.is(allowed)));
         let origin = self.any_origin
             || match head.origin() {
                 HeaderValue::Absent => true,
@@ -101,15 +101,28 @@ impl AllowedHosts {
     }
 }
 
-fn is_host(host: &str, allowed: &str) -> bool {
-    host.eq_ignore_ascii_case(allowed) || without_port(host).is_some_and(|name| name.eq_ignore_ascii_case(allowed))
+/// A host as a request names it.
+struct Named<'a> {
+    host: &'a str,
+    without_port: Option<&'a str>,
+}
+
+impl<'a> Named<'a> {
+    fn new(host: &'a str) -> Self {
+        Self { host, without_port: without_port(host) }
+    }
+
+    fn is(&self, allowed: &str) -> bool {
+        let is = |name: &str| name == allowed || name.eq_ignore_ascii_case(allowed);
+        is(self.host) || self.without_port.is_some_and(is)
+    }
 }
 
 fn is_origin(origin: &str, allowed: &str) -> bool {
     if allowed.contains("://") {
         return origin.eq_ignore_ascii_case(allowed);
     }
-    origin.split_once("://").is_some_and(|(_, authority)| is_host(authority, allowed))
+    origin.split_once("://").is_some_and(|(_, authority)| Named::new(authority).is(allowed))
 }
 
 /// The name in `name:port`; nothing if there is no port.

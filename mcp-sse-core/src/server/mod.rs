@@ -22,6 +22,7 @@ mod session;
 mod stream;
 mod streamable;
 mod subscription;
+mod table;
 mod telling;
 mod text;
 mod timers;
@@ -46,11 +47,11 @@ use refusal::{INVALID_REQUEST, Refusal};
 use session::{Finder, Session};
 use stream::Stream;
 use subscription::Subscription;
+use table::Table;
 pub use telling::Change;
 use timers::{Timer, Timers};
 
 use self::admission::{Asked, Body};
-use self::params::Params;
 use crate::http::{Era, RequestHead};
 use crate::jsonrpc::MessageKind;
 use crate::time::Timestamp;
@@ -189,9 +190,9 @@ pub struct Server {
     tools: ToolHeaders,
     /// Random bytes that no session has used yet.
     entropy: Vec<u8>,
-    exchanges: BTreeMap<ExchangeId, Exchange>,
-    calls: BTreeMap<CallId, Call>,
-    streams: BTreeMap<StreamId, Stream>,
+    exchanges: Table<ExchangeId, Exchange>,
+    calls: Table<CallId, Call>,
+    streams: Table<StreamId, Stream>,
     subscriptions: BTreeMap<CallId, Subscription>,
     sessions: BTreeMap<SessionKey, Session>,
     finder: Finder,
@@ -216,14 +217,15 @@ const MAX_RESERVED: usize = 64 << 10;
 impl Server {
     /// A server of one endpoint.
     #[must_use]
-    pub fn new(config: ServerConfig) -> Self {
+    pub fn new(mut config: ServerConfig) -> Self {
+        config.note_eras();
         Self {
             config,
             tools: ToolHeaders::default(),
             entropy: Vec::new(),
-            exchanges: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            streams: BTreeMap::new(),
+            exchanges: Table::new(),
+            calls: Table::new(),
+            streams: Table::new(),
             subscriptions: BTreeMap::new(),
             sessions: BTreeMap::new(),
             finder: Finder::default(),
@@ -335,28 +337,39 @@ impl Server {
             return;
         };
         self.timers.clear(Timer::Body(id));
-        if let Err(refusal) = self.take_message(id, *reading, now) {
+        if let Err(refusal) = self.take_message(id, reading, now) {
             self.reply(id, refusal.into_reply());
         }
     }
 
-    fn take_message(&mut self, id: ExchangeId, reading: Reading, now: Timestamp) -> Result<(), Refusal> {
-        let Reading { head, asked, body } = reading;
-        let message = match admission::of_message(body)? {
-            Body::Message(message) => message,
-            Body::Array(text) if asked == Asked::Message => return self.take_array(id, &head, &text, now),
+    fn take_message(&mut self, id: ExchangeId, mut reading: Box<Reading>, now: Timestamp) -> Result<(), Refusal> {
+        let (message, seen) = match admission::of_message(core::mem::take(&mut reading.body))? {
+            Body::Message(message, seen) => (message, seen),
+            Body::Array(text) if reading.asked == Asked::Message => {
+                return self.take_array(id, &reading.head, &text, now);
+            }
             Body::Array(_) => return Err(Refusal::new(400, INVALID_REQUEST, "Arrays are not taken here")),
         };
         if self.is_closing && message.kind() == MessageKind::Request {
             return Err(closing::refusal());
         }
-        let params = Params::read(&message);
-        if asked == Asked::ChannelMessage {
-            return self.take_channel_message(id, &head, message, params, now);
+        let (head, params) = (&reading.head, seen.in_message(&message));
+        if reading.asked == Asked::ChannelMessage {
+            let params = params.kept;
+            return self.take_channel_message(id, head, message, params, now);
         }
-        match admission::era(&head, &message, &params, &self.config) {
-            Era::Modern => self.take_modern(id, &head, message, params, now),
-            _ => self.take_session_message(id, &head, message, params, now),
+        let era = admission::era(head, &message, &params, &self.config);
+        match message.kind() {
+            MessageKind::Request if era == Era::Modern => {
+                let version = admission::modern(head, &message, &params, &self.config, &self.tools)?;
+                let params = params.kept;
+                self.take_modern_request(id, version, message, params, now)
+            }
+            _ if era == Era::Modern => self.take_modern_one_way(id, head, message),
+            _ => {
+                let params = params.kept;
+                self.take_session_message(id, head, message, params, now)
+            }
         }
     }
 
@@ -439,7 +452,7 @@ impl Server {
 
     /// 202 with an empty body, and what follows it.
     fn accept(&mut self, id: ExchangeId, then: Vec<Then>) {
-        self.reply(id, ReplyHead { status: 202, headers: Vec::new(), body: ReplyBody::Empty });
+        self.reply(id, ReplyHead { status: 202, headers: Cow::Borrowed(&[]), body: ReplyBody::Empty });
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             exchange.then = then;
         }
@@ -475,8 +488,8 @@ impl Server {
 
 /// A response that is one JSON text.
 fn json_head(status: u16, body: Vec<u8>) -> ReplyHead {
-    let headers = alloc::vec![("Content-Type", Cow::Borrowed("application/json"))];
-    ReplyHead { status, headers, body: ReplyBody::Whole(body) }
+    const HEADERS: &[(&str, Cow<'static, str>)] = &[("Content-Type", Cow::Borrowed("application/json"))];
+    ReplyHead { status, headers: Cow::Borrowed(HEADERS), body: ReplyBody::Whole(body) }
 }
 
 impl fmt::Debug for Server {

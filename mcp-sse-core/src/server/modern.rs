@@ -9,10 +9,10 @@ use alloc::vec;
 
 use super::calling::Begun;
 use super::output::{IncomingNotification, ServerEvent};
-use super::params::Params;
+use super::params::CallParams;
 use super::refusal::{INVALID_REQUEST, Refusal};
 use super::stream::{Purpose, Stream};
-use super::{ExchangeId, Server, Then, admission, json_head, text};
+use super::{ExchangeId, Server, Then, json_head, text};
 use crate::http::{ProtocolVersion, RequestHead};
 use crate::jsonrpc::{Id, Message, MessageKind};
 use crate::time::Timestamp;
@@ -21,28 +21,31 @@ use crate::time::Timestamp;
 const DISCOVERY_TTL_MS: u32 = 300_000;
 
 impl Server {
-    pub(super) fn take_modern(
+    /// A notification. What would answer a request is refused.
+    pub(super) fn take_modern_one_way(
         &mut self,
         id: ExchangeId,
         head: &RequestHead,
         message: Message,
-        params: Params,
+    ) -> Result<(), Refusal> {
+        if message.kind() != MessageKind::Notification {
+            return Err(Refusal::new(400, INVALID_REQUEST, "There is no request that this could answer"));
+        }
+        let version = head.revision().unwrap_or(ProtocolVersion::LATEST);
+        let told = IncomingNotification { exchange: id, session: None, version, message };
+        self.accept(id, vec![Then::Tell(ServerEvent::Notification(told.into()))]);
+        Ok(())
+    }
+
+    /// A request that was admitted.
+    pub(super) fn take_modern_request(
+        &mut self,
+        id: ExchangeId,
+        version: ProtocolVersion,
+        message: Message,
+        params: CallParams,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        match message.kind() {
-            MessageKind::Request => {}
-            MessageKind::Notification => {
-                let stated = head.protocol_version().get().and_then(|version| version.parse().ok());
-                let version = stated.unwrap_or(ProtocolVersion::LATEST);
-                let told = IncomingNotification { exchange: id, session: None, version, message };
-                self.accept(id, vec![Then::Tell(ServerEvent::Notification(told.into()))]);
-                return Ok(());
-            }
-            MessageKind::Result | MessageKind::Error => {
-                return Err(Refusal::new(400, INVALID_REQUEST, "There is no request that this could answer"));
-            }
-        }
-        let version = admission::modern(head, &message, &params, &self.config, &self.tools)?;
         match message.method().unwrap_or_default() {
             "server/discover" => {
                 let result = text::result(message.id().unwrap_or(&Id::Null), &self.discovery());

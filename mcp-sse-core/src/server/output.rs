@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Range;
 
 use serde::Serialize;
 
@@ -40,7 +41,7 @@ pub struct ReplyHead {
     /// The status.
     pub status: u16,
     /// Names and values, ready to be written; `Content-Length`, `Date` and `Connection` are the adapter's affair.
-    pub headers: Vec<(&'static str, Cow<'static, str>)>,
+    pub headers: Cow<'static, [(&'static str, Cow<'static, str>)]>,
     /// The body.
     pub body: ReplyBody,
 }
@@ -154,8 +155,16 @@ pub struct IncomingRequest {
     pub message: Message,
     /// The token under which progress is asked for.
     pub progress_token: Option<Id>,
-    /// What the client can do, a JSON object; empty if it did not say.
-    pub client_capabilities: String,
+    pub(super) capabilities: Capabilities,
+}
+
+/// What a client can do, a JSON object.
+#[derive(Clone, Debug)]
+pub(super) enum Capabilities {
+    /// Here in the message.
+    InMessage(Range<usize>),
+    /// As its session began with.
+    Said(String),
 }
 
 impl IncomingRequest {
@@ -169,6 +178,15 @@ impl IncomingRequest {
     #[must_use]
     pub fn params(&self) -> Option<&str> {
         self.message.params()
+    }
+
+    /// What the client can do, a JSON object; empty if it did not say.
+    #[must_use]
+    pub fn client_capabilities(&self) -> &str {
+        match &self.capabilities {
+            Capabilities::InMessage(place) => self.message.as_json().get(place.clone()).unwrap_or_default(),
+            Capabilities::Said(said) => said,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::mem;
 
 use super::output::{CancelReason, Output, ServerEvent};
 use super::stream::{Form, Purpose, stream_head};
@@ -40,33 +41,30 @@ impl Server {
                 _ => Output::Cut,
             },
             State::Attached { stream, is_head_taken } => {
-                let (stream, was_taken) = (*stream, *is_head_taken);
-                let found = self.streams.get(&stream).map(|stream| (stream.form, stream.queue.has_waiting()));
-                match found.map(|(form, _)| form) {
-                    None => {
+                let (name, was_taken) = (*stream, *is_head_taken);
+                let Some(stream) = self.streams.get_mut(&name) else {
+                    self.exchanges.remove(&id);
+                    return Output::Cut;
+                };
+                match &mut stream.form {
+                    Form::Undecided => Output::Wait,
+                    Form::Json(status, body) => {
+                        let head = json_head(*status, mem::take(body));
                         self.exchanges.remove(&id);
-                        Output::Cut
+                        self.forget_stream(name);
+                        Output::Head(head)
                     }
-                    Some(Form::Undecided) => Output::Wait,
-                    Some(Form::Json(status)) => self.whole_answer(id, stream, status),
-                    Some(Form::Events) if !was_taken => {
+                    Form::Events if !was_taken => {
                         *is_head_taken = true;
-                        if found.is_some_and(|(_, has_waiting)| !has_waiting) {
-                            self.timers.clear(Timer::Stall(stream));
+                        if !stream.queue.has_waiting() {
+                            self.timers.clear(Timer::Stall(name));
                         }
                         Output::Head(stream_head())
                     }
-                    Some(Form::Events) => self.poll_stream(id, stream, out, now),
+                    Form::Events => self.poll_stream(id, name, out, now),
                 }
             }
         }
-    }
-
-    fn whole_answer(&mut self, id: ExchangeId, stream: StreamId, status: u16) -> Output {
-        let body = self.streams.get_mut(&stream).map(|stream| stream.queue.take_whole()).unwrap_or_default();
-        self.exchanges.remove(&id);
-        self.forget_stream(stream);
-        Output::Head(json_head(status, body))
     }
 
     fn poll_stream(&mut self, id: ExchangeId, name: StreamId, out: &mut Vec<u8>, now: Timestamp) -> Output {
@@ -140,7 +138,7 @@ impl Server {
             }
             (Purpose::Listening, Some(_)) if is_kept => {}
             _ => {
-                for call in core::mem::take(&mut stream.open_calls) {
+                for call in stream.open_calls.take() {
                     if self.subscriptions.remove(&call).is_some() {
                         self.forget_call(call);
                     } else {

@@ -6,7 +6,6 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::mem;
 use core::time::Duration;
 
 use super::limits::ServerLimits;
@@ -159,15 +158,5 @@ impl Queue {
             }
         }
         true
-    }
-
-    /// Takes everything out, for a body that is written whole.
-    pub(super) fn take_whole(&mut self) -> Vec<u8> {
-        let mut frames = mem::take(self).frames;
-        let mut whole = frames.pop_front().map(|frame| frame.bytes).unwrap_or_default();
-        for frame in frames {
-            whole.extend_from_slice(&frame.bytes);
-        }
-        whole
     }
 }

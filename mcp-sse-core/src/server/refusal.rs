@@ -91,7 +91,7 @@ impl Refusal {
         let mut headers: Vec<(&'static str, Cow<'static, str>)> = Vec::with_capacity(2);
         headers.push(("Content-Type", Cow::Borrowed("application/json")));
         headers.extend(self.header.map(|(name, value)| (name, Cow::Borrowed(value))));
-        ReplyHead { status: self.status, headers, body: ReplyBody::Whole(body.into_bytes()) }
+        ReplyHead { status: self.status, headers: Cow::Owned(headers), body: ReplyBody::Whole(body.into_bytes()) }
     }
 
     /// The same as an answer to a request, where the HTTP response is not the place for it.

@@ -4,6 +4,7 @@
 //! anything comes before it. Nothing follows what ended a stream. A stream outlives its reader if it can be resumed. Which
 //! messages go on which stream is not decided here.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
@@ -30,12 +31,12 @@ pub(super) enum Purpose {
 }
 
 /// What the body is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Nothing has been said yet.
     Undecided,
     /// The answer alone, under this status.
-    Json(u16),
+    Json(u16, Vec<u8>),
     /// Events.
     Events,
 }
@@ -49,13 +50,53 @@ pub(super) struct Stream {
     pub(super) session: Option<SessionKey>,
     pub(super) queue: Queue,
     /// Calls whose answers belong here and have not come.
-    pub(super) open_calls: BTreeSet<CallId>,
+    pub(super) open_calls: OpenCalls,
     /// Of a stream that can be resumed.
     pub(super) ids: Option<EventIds>,
     /// Nothing will be added.
     pub(super) is_over: bool,
     /// This connection ends once all is written; the stream does not.
     pub(super) closes: bool,
+}
+
+/// Calls by their names. Nearly all streams have one, for which nothing is allocated.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls {
+    one: Option<CallId>,
+    others: BTreeSet<CallId>,
+}
+
+impl OpenCalls {
+    pub(super) fn insert(&mut self, call: CallId) {
+        if self.one.is_none() {
+            self.one = Some(call);
+        } else {
+            self.others.insert(call);
+        }
+    }
+
+    pub(super) fn remove(&mut self, call: CallId) {
+        if self.one == Some(call) {
+            self.one = None;
+        } else {
+            self.others.remove(&call);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.one.is_some()) + self.others.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them, the earliest first; none is left.
+    pub(super) fn take(&mut self) -> BTreeSet<CallId> {
+        let mut all = core::mem::take(&mut self.others);
+        all.extend(self.one.take());
+        all
+    }
 }
 
 /// How the events of a stream are named (S11): the stream's number within its session, and a count.
@@ -76,7 +117,7 @@ impl Stream {
             exchange: Some(exchange),
             session,
             queue: Queue::default(),
-            open_calls: BTreeSet::new(),
+            open_calls: OpenCalls::default(),
             ids: None,
             is_over: false,
             closes: false,
@@ -96,13 +137,13 @@ pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
 
 /// The head of an event stream.
 pub(super) fn stream_head() -> ReplyHead {
-    let headers = alloc::vec![
-        ("Content-Type", "text/event-stream".into()),
-        ("Cache-Control", "no-cache".into()),
+    const HEADERS: &[(&str, Cow<'static, str>)] = &[
+        ("Content-Type", Cow::Borrowed("text/event-stream")),
+        ("Cache-Control", Cow::Borrowed("no-cache")),
         // Tells proxies to pass each event on at once ("Receiving Messages").
-        ("X-Accel-Buffering", "no".into()),
+        ("X-Accel-Buffering", Cow::Borrowed("no")),
     ];
-    ReplyHead { status: 200, headers, body: ReplyBody::Stream }
+    ReplyHead { status: 200, headers: Cow::Borrowed(HEADERS), body: ReplyBody::Stream }
 }
 
 impl Server {
@@ -274,7 +315,7 @@ impl Server {
             return;
         };
         match stream.form {
-            Form::Json(_) => return,
+            Form::Json(..) => return,
             Form::Undecided => self.decide_events(id, now),
             // While something waits, a comment would tell nothing.
             Form::Events if stream.queue.has_waiting() || stream.is_over => {}

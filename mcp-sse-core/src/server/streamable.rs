@@ -7,12 +7,11 @@
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::calling::Begun;
 use super::output::{CancelReason, IncomingNotification, ReplyBody, ReplyHead, ServerEvent};
-use super::params::Params;
+use super::params::{CallParams, Seen};
 use super::refusal::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Refusal};
 use super::session::Carriage;
 use super::stream::{EventIds, Form, Purpose, Stream, parse_event_id};
@@ -31,7 +30,7 @@ impl Server {
         id: ExchangeId,
         head: &RequestHead,
         message: Message,
-        params: Params,
+        params: CallParams,
         now: Timestamp,
     ) -> Result<(), Refusal> {
         if !self.config.speaks(Era::Legacy) {
@@ -69,7 +68,7 @@ impl Server {
         let result = self.initialized(session, version, message);
         let mut reply = json_head(200, result.into_bytes());
         if let Some(session) = self.sessions.get(&session) {
-            reply.headers.push((MCP_SESSION_ID, Cow::Owned(session.id.to_text())));
+            reply.headers.to_mut().push((MCP_SESSION_ID, Cow::Owned(session.id.to_text())));
         }
         self.reply(id, reply);
         Ok(())
@@ -135,7 +134,7 @@ impl Server {
         session: SessionKey,
         version: ProtocolVersion,
         message: Message,
-        params: Params,
+        params: CallParams,
         now: Timestamp,
     ) -> Result<(), Refusal> {
         if let Some(answer) = self.own_answer(session, &message) {
@@ -266,7 +265,9 @@ impl Server {
                 return Err(Refusal::new(400, INVALID_REQUEST, "The array has too many messages"));
             }
             match admission::of_message(element.as_bytes().to_vec())? {
-                admission::Body::Message(message) if message.method() != Some(INITIALIZE) => messages.push(message),
+                admission::Body::Message(message, seen) if message.method() != Some(INITIALIZE) => {
+                    messages.push((message, seen));
+                }
                 _ => return Err(Refusal::new(400, INVALID_REQUEST, "The array holds what may not be in one")),
             }
         }
@@ -282,13 +283,13 @@ impl Server {
         id: ExchangeId,
         session: SessionKey,
         version: ProtocolVersion,
-        messages: Vec<Message>,
+        messages: Vec<(Message, Seen)>,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        let requests = messages.iter().filter(|message| message.kind() == MessageKind::Request).count();
+        let requests = messages.iter().filter(|(message, _)| message.kind() == MessageKind::Request).count();
         if requests == 0 {
             let mut then = Vec::new();
-            for message in messages {
+            for (message, _) in messages {
                 then.extend(self.take_one_way(id, session, version, message, now).map(Then::Tell));
             }
             self.accept(id, then);
@@ -300,14 +301,14 @@ impl Server {
         let stream = self.add_session_stream(id, session, Purpose::Response, requests, now)?;
         self.decide_events(stream, now);
         let mut own = Vec::new();
-        for message in messages {
+        for (message, seen) in messages {
             if message.kind() != MessageKind::Request {
                 let event = self.take_one_way(id, session, version, message, now);
                 self.events.extend(event);
                 continue;
             }
             let answer = self.own_answer(session, &message);
-            let params = Params::read(&message);
+            let params = seen.in_message(&message).kept;
             let begun = Begun { exchange: id, stream, session: Some(session), version };
             let request = self.begin_call(begun, message, params, now);
             match answer {
@@ -405,7 +406,7 @@ impl Server {
     pub(super) fn delete_session(&mut self, id: ExchangeId, head: &RequestHead, now: Timestamp) -> Result<(), Refusal> {
         let session = self.session_of_header(head)?;
         self.end_session(session, now);
-        self.reply(id, ReplyHead { status: 204, headers: vec![], body: ReplyBody::Empty });
+        self.reply(id, ReplyHead { status: 204, headers: Cow::Borrowed(&[]), body: ReplyBody::Empty });
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use alloc::string::String;
 
 use super::calling::Begun;
 use super::output::{Delivery, Recipient, SendError, Sent};
-use super::params::Params;
+use super::params::CallParams;
 use super::queue::Weight;
 use super::refusal::{INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
 use super::stream::{Purpose, Stream};
@@ -80,7 +80,7 @@ impl Server {
         exchange: ExchangeId,
         version: ProtocolVersion,
         message: Message,
-        params: Params,
+        params: CallParams,
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let id = message.id().cloned().unwrap_or(Id::Null);

@@ -4,8 +4,10 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::fmt::Write;
+use core::ops::Range;
 
-use crate::jsonrpc::{Id, known_string, object_members};
+use crate::jsonrpc::{Id, KnownMembers, RawMember, Shape, each_member, place, shape};
 
 pub(super) const META: &str = "_meta";
 pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -20,7 +22,37 @@ pub(super) fn json_string(text: &str) -> String {
 }
 
 pub(super) fn result(id: &Id, result: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+    let mut text = answer(id, result.len());
+    text.push_str(result);
+    text.push('}');
+    text
+}
+
+/// The answer with a result as 2026-07-28 wants it. Nothing if the result, or its `_meta`, is no object.
+pub(super) fn modern_answer(id: &Id, result: &str, server_info: &str) -> Option<String> {
+    let mut text = answer(id, result.len() + MODERN_BYTES + server_info.len());
+    merge(&mut text, result, Some(RESULT_TYPE), META_SERVER_INFO, server_info)?;
+    text.push('}');
+    Some(text)
+}
+
+/// The beginning of an answer, with room for a result of so many bytes and the end.
+fn answer(id: &Id, bytes: usize) -> String {
+    const BEGIN: &str = r#"{"jsonrpc":"2.0","id":"#;
+    const THEN: &str = r#","result":"#;
+    let id_bytes = match id {
+        Id::Integer(number) => {
+            number.unsigned_abs().checked_ilog10().map_or(1, |tens| tens as usize + 1) + usize::from(*number < 0)
+        }
+        Id::String(text) => text.len() + 2,
+        _ => 8,
+    };
+    let mut text = String::with_capacity(BEGIN.len() + id_bytes + THEN.len() + bytes + 1);
+    text.push_str(BEGIN);
+    // A string takes all.
+    write!(text, "{id}").ok();
+    text.push_str(THEN);
+    text
 }
 
 /// An error; one that answers nothing that has an id bears none.
@@ -46,54 +78,84 @@ pub(super) fn request(id: &Id, method: &str, params: Option<&str>) -> String {
 
 /// An object with one more member in its `_meta`, unless that is there. Nothing if it, or its `_meta`, is no object.
 pub(super) fn with_meta(object: &str, key: &str, value: &str) -> Option<String> {
-    merged(object, None, key, value)
+    let mut text = String::with_capacity(object.len() + key.len() + value.len() + 48);
+    merge(&mut text, object, None, key, value)?;
+    Some(text)
 }
 
 /// A result as 2026-07-28 wants it: with `resultType`, and with who says it.
 pub(super) fn modern_result(result: &str, server_info: &str) -> Option<String> {
-    merged(result, Some(r#""resultType":"complete""#), META_SERVER_INFO, server_info)
+    let mut text = String::with_capacity(result.len() + MODERN_BYTES + server_info.len());
+    merge(&mut text, result, Some(RESULT_TYPE), META_SERVER_INFO, server_info)?;
+    Some(text)
 }
 
-/// The object with a member in `_meta`, and `first` in front if it has no `resultType`. One pass over the members.
-fn merged(object: &str, first: Option<&str>, key: &str, value: &str) -> Option<String> {
-    let members = object_members(object).ok()?;
-    let named = |raw_key: &str, name: &str| known_string(raw_key).is_some_and(|key| key == name);
-    let mut text = String::with_capacity(object.len() + key.len() + value.len() + 48);
+/// What a result of 2026-07-28 has that says no more.
+const RESULT_TYPE: &str = r#""resultType":"complete""#;
+
+/// What is added to a result of 2026-07-28 but for the server's own words.
+const MODERN_BYTES: usize = RESULT_TYPE.len() + META_SERVER_INFO.len() + r#",,"_meta":{"":}"#.len();
+
+/// Writes the object with a member in `_meta`, and `first` in front if it has no `resultType`. `key` is plain text.
+fn merge(text: &mut String, object: &str, first: Option<&str>, key: &str, value: &str) -> Option<()> {
+    let (mut has_type, mut meta, mut members) = (false, None, None);
+    each_member(object, |member| {
+        let place = place(member.key.raw, object).zip(place(member.value, object));
+        members =
+            place.map(|(key, value)| members.as_ref().map_or(key.start, |all: &Range<usize>| all.start)..value.end);
+        match &*member.key.name() {
+            "resultType" => has_type = true,
+            META => meta = Some(member.value),
+            _ => {}
+        }
+    })
+    .ok()?;
     text.push('{');
     let separate = |text: &mut String| {
         if !text.ends_with('{') {
             text.push(',');
         }
     };
-    if let Some(first) = first.filter(|_| !members.iter().any(|(raw, _)| named(raw, "resultType"))) {
+    if let Some(first) = first.filter(|_| !has_type) {
         text.push_str(first);
     }
-    let mut meta: Option<&str> = None;
-    for (raw_key, raw_value) in &members {
-        if named(raw_key, META) {
-            meta = Some(raw_value);
-            continue;
+    match (meta, members) {
+        // All that there is, at one go.
+        (None, Some(members)) => {
+            separate(text);
+            text.push_str(object.get(members)?);
         }
-        separate(&mut text);
-        text.push_str(raw_key);
-        text.push(':');
-        text.push_str(raw_value);
+        (None, None) => {}
+        (Some(_), _) => {
+            let others = |member: &RawMember<'_>| member.key.name() != META;
+            KnownMembers::of(object).filter(others).for_each(|member| {
+                separate(text);
+                push_member(text, &member);
+            });
+        }
     }
-    separate(&mut text);
+    separate(text);
     text.push_str(r#""_meta":{"#);
-    for (raw_key, raw_value) in meta.map_or_else(|| Ok(alloc::vec::Vec::new()), object_members).ok()? {
-        if named(raw_key, key) {
-            continue;
+    if let Some(meta) = meta {
+        if shape(meta) != Shape::Object {
+            return None;
         }
-        separate(&mut text);
-        text.push_str(raw_key);
-        text.push(':');
-        text.push_str(raw_value);
+        KnownMembers::of(meta).filter(|member| member.key.name() != key).for_each(|member| {
+            separate(text);
+            push_member(text, &member);
+        });
     }
-    separate(&mut text);
-    text.push_str(&json_string(key));
-    text.push(':');
+    separate(text);
+    text.push('"');
+    text.push_str(key);
+    text.push_str("\":");
     text.push_str(value);
     text.push_str("}}");
-    Some(text)
+    Some(())
+}
+
+fn push_member(text: &mut String, member: &RawMember<'_>) {
+    text.push_str(member.key.raw);
+    text.push(':');
+    text.push_str(member.value);
 }

@@ -1,9 +1,10 @@
 //! What is due when: the one place that knows how long it is to the next thing that time brings about.
 //!
-//! Rules: one due time a subject; setting it again moves it; cost is logarithmic in the number of subjects, so that ten
-//! thousand idle streams cost nothing while they idle.
+//! Rules: one due time a subject; setting it again moves it; cost is at most logarithmic in the number of subjects, so that
+//! ten thousand idle streams cost nothing while they idle.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::{AskId, CallId, ExchangeId, SessionKey, StreamId};
 use crate::time::Timestamp;
@@ -29,45 +30,68 @@ pub(super) enum Timer {
     Shutdown,
 }
 
+/// Timers that are kept in no order at most. Nearly all calls are answered at once: theirs are set and cleared here, and a
+/// few comparisons cost less than a place in a tree.
+const MAX_YOUNG: usize = 16;
+
 #[derive(Debug, Default)]
 pub(super) struct Timers {
+    /// Those set last, in that order; no other has them.
+    young: Vec<(Timestamp, Timer)>,
     by_time: BTreeSet<(Timestamp, Timer)>,
     due: BTreeMap<Timer, Timestamp>,
 }
 
 impl Timers {
     pub(super) fn set(&mut self, timer: Timer, due: Timestamp) {
-        match self.due.insert(timer, due) {
-            Some(earlier) if earlier == due => return,
-            Some(earlier) => {
-                self.by_time.remove(&(earlier, timer));
-            }
-            None => {}
+        if let Some((known, _)) = self.young.iter_mut().find(|(_, young)| *young == timer) {
+            *known = due;
+            return;
         }
-        self.by_time.insert((due, timer));
+        if let Some(known) = self.due.get_mut(&timer) {
+            let earlier = core::mem::replace(known, due);
+            if earlier != due {
+                self.by_time.remove(&(earlier, timer));
+                self.by_time.insert((due, timer));
+            }
+            return;
+        }
+        if self.young.len() >= MAX_YOUNG {
+            for (due, timer) in self.young.drain(..MAX_YOUNG / 2) {
+                self.by_time.insert((due, timer));
+                self.due.insert(timer, due);
+            }
+        }
+        self.young.push((due, timer));
     }
 
     pub(super) fn clear(&mut self, timer: Timer) {
-        if let Some(due) = self.due.remove(&timer) {
+        if let Some(at) = self.young.iter().position(|(_, young)| *young == timer) {
+            self.young.remove(at);
+        } else if let Some(due) = self.due.remove(&timer) {
             self.by_time.remove(&(due, timer));
         }
     }
 
     pub(super) fn is_set(&self, timer: Timer) -> bool {
-        self.due.contains_key(&timer)
+        self.young.iter().any(|(_, young)| *young == timer) || self.due.contains_key(&timer)
     }
 
     pub(super) fn next(&self) -> Option<Timestamp> {
-        self.by_time.first().map(|(due, _)| *due)
+        self.first().map(|(due, _)| due)
+    }
+
+    fn first(&self) -> Option<(Timestamp, Timer)> {
+        self.young.iter().chain(self.by_time.first()).min().copied()
     }
 
     pub(super) fn count(&self) -> usize {
-        self.due.len()
+        self.young.len() + self.due.len()
     }
 
     /// Takes one timer that is due.
     pub(super) fn take_due(&mut self, now: Timestamp) -> Option<Timer> {
-        let (due, timer) = *self.by_time.first()?;
+        let (due, timer) = self.first()?;
         if due > now {
             return None;
         }

@@ -4,24 +4,47 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
 use mcp_sse_core::client::params_to_json;
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::Message;
-use mcp_sse_core::server::{CancelReason, IncomingRequest, SendError, Sent, ServerAnswer, SessionKey};
+use mcp_sse_core::server::{CallId, CancelReason, IncomingRequest, SendError, Sent, ServerAnswer, SessionKey};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::Server;
 
-/// Who sent a request: its address, if the adapter knows it, and its headers.
+/// Who sent a request: its address, if the adapter knows it, and its headers; and which of the calls that it brought, one
+/// nearly always, are cancelled.
 #[derive(Debug, Default)]
 pub(super) struct Sender {
-    pub(super) peer: Option<SocketAddr>,
-    pub(super) headers: HeaderMap,
+    peer: Option<SocketAddr>,
+    headers: HeaderMap,
+    cancelled: Mutex<Vec<(CallId, CancelReason)>>,
+    has_cancelled: Notify,
+}
+
+impl Sender {
+    pub(super) fn new(peer: Option<SocketAddr>, headers: HeaderMap) -> Self {
+        Self { peer, headers, ..Self::default() }
+    }
+
+    pub(super) fn cancel(&self, call: CallId, reason: CancelReason) {
+        self.all_cancelled().push((call, reason));
+        self.has_cancelled.notify_waiters();
+    }
+
+    fn cancelled(&self, call: CallId) -> Option<CancelReason> {
+        self.all_cancelled().iter().find(|(cancelled, _)| *cancelled == call).map(|(_, reason)| *reason)
+    }
+
+    fn all_cancelled(&self) -> MutexGuard<'_, Vec<(CallId, CancelReason)>> {
+        self.cancelled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A request to be answered, and what can be said before its answer.
@@ -29,7 +52,6 @@ pub struct Call {
     pub(super) server: Server,
     pub(super) request: Box<IncomingRequest>,
     pub(super) sender: Arc<Sender>,
-    pub(super) cancelled: watch::Receiver<Option<CancelReason>>,
 }
 
 /// Why something that was asked of a client has no answer.
@@ -149,7 +171,7 @@ impl Call {
     /// Why nobody wants the answer any more, if so (S4).
     #[must_use]
     pub fn is_cancelled(&self) -> Option<CancelReason> {
-        *self.cancelled.borrow()
+        self.sender.cancelled(self.request.call)
     }
 
     /// Waits until nobody wants the answer any more, and tells why.
@@ -157,15 +179,14 @@ impl Call {
     /// Over HTTP/1.1, a client that has sent a further request already is not seen to go before something is written to it:
     /// hyper does not look behind what it has not read.
     pub async fn cancelled(&self) -> CancelReason {
-        let mut cancelled = self.cancelled.clone();
         loop {
-            if let Some(reason) = *cancelled.borrow_and_update() {
+            // Listening before looking: between the two nothing is missed.
+            let mut told = pin!(self.sender.has_cancelled.notified());
+            told.as_mut().enable();
+            if let Some(reason) = self.is_cancelled() {
                 return reason;
             }
-            if cancelled.changed().await.is_err() {
-                // It was answered: nobody will say so any more.
-                std::future::pending::<()>().await;
-            }
+            told.await;
         }
     }
 }

@@ -12,7 +12,9 @@ mod service;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
@@ -24,8 +26,8 @@ use mcp_sse_core::Timestamp;
 use mcp_sse_core::client::params_to_json;
 use mcp_sse_core::jsonrpc::Message;
 use mcp_sse_core::server::{
-    self as core_server, AskId, CallId, CancelReason, Change, Delivery, ExchangeId, IncomingRequest, SendError, Sent,
-    ServerAnswer, ServerConfig, ServerEvent, SessionKey,
+    self as core_server, AskId, CallId, Change, Delivery, ExchangeId, IncomingRequest, SendError, Sent, ServerAnswer,
+    ServerConfig, ServerEvent, SessionKey,
 };
 use mcp_sse_core::tools::DroppedTool;
 use serde::Serialize;
@@ -71,6 +73,8 @@ struct Inner {
     /// Told when the time to wake up has become an earlier one, and when there is no server any more.
     timer: Arc<Notify>,
     is_closing: watch::Sender<bool>,
+    /// The same, for a look. It is said here first.
+    closes: AtomicBool,
     has_ended: watch::Sender<bool>,
 }
 
@@ -78,12 +82,32 @@ struct State {
     core: core_server::Server,
     /// When the timer wakes up.
     due: Option<Timestamp>,
-    wakers: HashMap<ExchangeId, Waker>,
-    senders: HashMap<ExchangeId, Arc<Sender>>,
-    /// Whose sender nobody will ask for again, once what was told just now is handed on.
-    headed: Option<ExchangeId>,
-    calls: HashMap<CallId, watch::Sender<Option<CancelReason>>>,
-    asks: HashMap<AskId, oneshot::Sender<Message>>,
+    wakers: ById<ExchangeId, Waker>,
+    /// Who asked for what is not answered yet, and is told if nobody wants the answer any more.
+    calls: ById<CallId, Arc<Sender>>,
+    asks: ById<AskId, oneshot::Sender<Message>>,
+}
+
+/// A table by names that the core gives.
+type ById<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+
+/// Spreads names that the core gives, one after another: no peer can choose them, so that a product is enough.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The golden ratio's digits: neighbours come far apart in the high bits, and stay apart in the low ones.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
 }
 
 /// What is done once the lock is let go.
@@ -98,27 +122,28 @@ struct Errands {
 struct Called {
     request: Box<IncomingRequest>,
     sender: Arc<Sender>,
-    cancelled: watch::Receiver<Option<CancelReason>>,
 }
 
 impl State {
-    /// Takes what the core gives out besides what is written.
-    fn errands(&mut self) -> Errands {
+    /// Takes what the core gives out besides what is written. Requests are told of only when something happens to the
+    /// exchange that brought them: it is known who sent that.
+    fn errands(&mut self, sender: Option<&Arc<Sender>>) -> Errands {
         let mut errands = Errands::default();
         while let Some(id) = self.core.poll_wake() {
-            errands.wakers.extend(self.wakers.remove(&id));
+            if !self.wakers.is_empty() {
+                errands.wakers.extend(self.wakers.remove(&id));
+            }
         }
         while let Some(event) = self.core.poll_event() {
             match event {
                 ServerEvent::Request(request) => {
-                    let sender = self.senders.get(&request.exchange).cloned().unwrap_or_default();
-                    let (cancel, cancelled) = watch::channel(None);
-                    self.calls.insert(request.call, cancel);
-                    errands.calls.push(Called { request, sender, cancelled });
+                    let sender = sender.cloned().unwrap_or_default();
+                    self.calls.insert(request.call, Arc::clone(&sender));
+                    errands.calls.push(Called { request, sender });
                 }
                 ServerEvent::Cancelled { call, reason } => {
-                    if let Some(cancel) = self.calls.remove(&call) {
-                        cancel.send_replace(Some(reason));
+                    if let Some(sender) = self.calls.remove(&call) {
+                        sender.cancel(call, reason);
                     }
                 }
                 ServerEvent::Reply { ask, message } => {
@@ -131,10 +156,13 @@ impl State {
                 event => errands.events.push(event),
             }
         }
-        if let Some(id) = self.headed.take() {
-            self.senders.remove(&id);
-        }
         errands
+    }
+
+    /// A call is answered.
+    fn conclude(&mut self, call: CallId, answer: ServerAnswer, now: Timestamp) {
+        self.core.conclude(call, answer, now);
+        self.calls.remove(&call);
     }
 }
 
@@ -146,19 +174,34 @@ impl Inner {
 
     /// Gives the core a command, and does what follows from it.
     fn with<T>(self: &Arc<Self>, command: impl FnOnce(&mut core_server::Server, Timestamp) -> T) -> T {
-        self.with_state(|state, now| command(&mut state.core, now))
+        self.with_state(None, |state, now| command(&mut state.core, now))
     }
 
-    fn with_state<T>(self: &Arc<Self>, work: impl FnOnce(&mut State, Timestamp) -> T) -> T {
+    fn with_state<T>(
+        self: &Arc<Self>,
+        sender: Option<&Arc<Sender>>,
+        work: impl FnOnce(&mut State, Timestamp) -> T,
+    ) -> T {
+        let (done, errands) = self.take_errands(sender, work);
+        self.run(errands);
+        done
+    }
+
+    /// Does something to the core, to an exchange of this sender's perhaps, and gives what is to follow from it.
+    fn take_errands<T>(
+        &self,
+        sender: Option<&Arc<Sender>>,
+        work: impl FnOnce(&mut State, Timestamp) -> T,
+    ) -> (T, Errands) {
         let mut state = self.state();
         let done = work(&mut state, self.clock.now());
-        let errands = state.errands();
+        let errands = state.errands(sender);
         let due = state.core.poll_timeout();
         let is_sooner = due.is_some_and(|due| state.due.is_none_or(|set| due < set));
         if is_sooner {
             state.due = due;
         }
-        let has_ended = *self.is_closing.borrow() && state.core.is_shut_down();
+        let has_ended = state.core.is_shut_down();
         drop(state);
         if is_sooner {
             self.timer.notify_one();
@@ -166,15 +209,15 @@ impl Inner {
         if has_ended {
             self.has_ended.send_replace(true);
         }
-        self.run(errands);
-        done
+        (done, errands)
     }
 
     fn run(self: &Arc<Self>, errands: Errands) {
-        for waker in errands.wakers {
+        let Errands { wakers, calls, events } = errands;
+        for waker in wakers {
             waker.wake();
         }
-        for event in errands.events {
+        for event in events {
             // What it had to say, the panic hook has said. It must take with it neither a connection nor the time.
             catch_unwind(AssertUnwindSafe(|| match event {
                 ServerEvent::Notification(notification) => self.handler.notification(*notification),
@@ -184,42 +227,40 @@ impl Inner {
             }))
             .ok();
         }
-        for Called { request, sender, cancelled } in errands.calls {
-            let id = request.call;
-            let call = Call { server: Server { inner: Arc::clone(self) }, request, sender, cancelled };
-            self.answer(id, call);
+        for called in calls {
+            let id = called.request.call;
+            if let Some(answer) = self.answer(called) {
+                self.with_state(None, |state, now| state.conclude(id, answer, now));
+            }
         }
     }
 
-    /// Has a call answered by its handler: here and now if the answer is there at once, else by a task of its own.
-    fn answer(self: &Arc<Self>, id: CallId, call: Call) {
-        let handler = Arc::clone(&self.handler);
-        let mut answering: Answering = Box::pin(async move { handler.call(call).await });
-        let inner = Arc::downgrade(self);
+    /// Has a call answered by its handler: here and now if the answer is there at once, else by a task of its own, which says
+    /// it.
+    fn answer(self: &Arc<Self>, called: Called) -> Option<ServerAnswer> {
+        let Called { request, sender } = called;
+        let id = request.call;
+        let call = Call { server: Server { inner: Arc::clone(self) }, request, sender };
+        let mut answering: Answering = Arc::clone(&self.handler).call(call);
         let mut answering = move |cx: &mut Context<'_>| {
             let answer = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx)));
             answer.unwrap_or_else(|_| Poll::Ready(ServerAnswer::internal_error()))
         };
         match answering(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => self.respond(id, answer),
+            Poll::Ready(answer) => Some(answer),
             Poll::Pending => {
+                let inner = Arc::downgrade(self);
                 if let Some(runtime) = Handle::try_current().ok().or_else(|| self.runtime.get().cloned()) {
                     drop(runtime.spawn(async move {
                         let answer = std::future::poll_fn(answering).await;
                         if let Some(inner) = inner.upgrade() {
-                            inner.respond(id, answer);
+                            inner.with_state(None, |state, now| state.conclude(id, answer, now));
                         }
                     }));
                 }
+                None
             }
         }
-    }
-
-    fn respond(self: &Arc<Self>, call: CallId, answer: ServerAnswer) {
-        self.with_state(|state, now| {
-            state.core.conclude(call, answer, now);
-            state.calls.remove(&call);
-        });
     }
 
     /// Asks by a command, and waits for the answer.
@@ -227,7 +268,7 @@ impl Inner {
     where
         C: FnOnce(&mut core_server::Server, Timestamp) -> Result<AskId, SendError>,
     {
-        let answer = self.with_state(|state, now| {
+        let answer = self.with_state(None, |state, now| {
             let ask = command(&mut state.core, now)?;
             let (asked, answer) = oneshot::channel();
             state.asks.insert(ask, asked);
@@ -248,20 +289,27 @@ impl Inner {
 
 /// Tells the core that time has passed, whenever it wants to know.
 async fn keep_time(inner: Weak<Inner>, timer: Arc<Notify>) {
+    // A time that was set stays, though what it was set for may be over: nearly all calls are over soon, and to set it anew
+    // for each would cost more than to wake up for nothing now and then.
+    let mut is_over = true;
     loop {
         let Some(server) = inner.upgrade() else {
             return;
         };
         let due = {
             let mut state = server.state();
-            state.due = state.core.poll_timeout();
+            if is_over {
+                state.due = state.core.poll_timeout();
+            }
             state.due.and_then(|due| server.clock.instant(due))
         };
+        is_over = false;
         drop(server);
         match due {
             None => timer.notified().await,
             Some(due) => {
-                if timeout_at(due, timer.notified()).await.is_err() {
+                is_over = timeout_at(due, timer.notified()).await.is_err();
+                if is_over {
                     if let Some(server) = inner.upgrade() {
                         server.with(core_server::Server::on_timeout);
                     }
@@ -284,11 +332,9 @@ impl Server {
         let state = State {
             core: core_server::Server::new(config),
             due: None,
-            wakers: HashMap::new(),
-            senders: HashMap::new(),
-            headed: None,
-            calls: HashMap::new(),
-            asks: HashMap::new(),
+            wakers: HashMap::default(),
+            calls: HashMap::default(),
+            asks: HashMap::default(),
         };
         let inner = Inner {
             state: Mutex::new(state),
@@ -297,6 +343,7 @@ impl Server {
             runtime: OnceLock::new(),
             timer: Arc::default(),
             is_closing: watch::Sender::new(false),
+            closes: AtomicBool::new(false),
             has_ended: watch::Sender::new(false),
         };
         Self { inner: Arc::new(inner) }
@@ -374,6 +421,7 @@ impl Server {
     pub async fn shut_down(&self) {
         let mut ended = self.inner.has_ended.subscribe();
         self.inner.start();
+        self.inner.closes.store(true, Ordering::Release);
         self.inner.is_closing.send_replace(true);
         self.inner.with(core_server::Server::shut_down);
         // The sender is ours: it cannot have gone.

@@ -4,8 +4,9 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
+use std::mem;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -21,6 +22,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use super::service::Driving;
 use super::{Server, Service};
 
 /// How connections are served.
@@ -212,9 +214,11 @@ impl Server {
         });
         // What tells HTTP/1.1 from HTTP/2, and HTTP/2 without a request, hyper awaits for ever.
         let mut silence = pin!(tokio::time::sleep(config.head_timeout));
-        let mut is_told = false;
+        let (mut is_told, mut listens) = (false, false);
         poll_fn(|cx| {
-            if !is_told && closing.as_mut().poll(cx).is_ready() {
+            // Who listens is woken; to ask again each time would cost more than a look.
+            let asks = !mem::replace(&mut listens, true) || self.inner.closes.load(Ordering::Acquire);
+            if !is_told && asks && closing.as_mut().poll(cx).is_ready() {
                 is_told = true;
                 connection.as_mut().graceful_shutdown();
             }
@@ -245,11 +249,10 @@ struct FromPeer {
 impl hyper::service::Service<Request<Incoming>> for FromPeer {
     type Response = <Service as hyper::service::Service<Request<Incoming>>>::Response;
     type Error = <Service as hyper::service::Service<Request<Incoming>>>::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+    type Future = Driving<Incoming>;
 
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.has_asked.store(true, Ordering::Relaxed);
-        request.extensions_mut().insert(self.peer);
-        self.service.call(request)
+        self.service.serve(request, self.peer)
     }
 }

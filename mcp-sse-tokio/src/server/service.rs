@@ -10,20 +10,23 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use mcp_sse_core::Timestamp;
 use mcp_sse_core::http::RequestHead;
 use mcp_sse_core::server::{self as core_server, ExchangeId, Output, ReplyBody, ReplyHead};
 
-use super::Inner;
 use super::call::Sender;
+use super::{Errands, Inner};
 
 /// A server as a service: of hyper (`hyper::service::Service`), and of tower (`tower_service::Service`), as axum mounts it.
 /// It takes any body, and never fails. The example `axum` mounts one beside other routes.
@@ -41,8 +44,19 @@ impl Service {
     where
         B: Body<Data: Send> + Send + 'static,
     {
-        let inner = Arc::clone(&self.inner);
-        Box::pin(async move { Ok(respond(&inner, request).await) })
+        let (parts, body) = request.into_parts();
+        let peer = parts.extensions.get::<SocketAddr>().copied();
+        let mut driven = Driven::new(&self.inner, parts, peer);
+        Box::pin(async move {
+            let mut body = pin!(body);
+            Ok(poll_fn(|cx| driven.poll(body.as_mut(), cx)).await)
+        })
+    }
+
+    /// As the service does it, for a body that can be moved, and from a peer that is known.
+    pub(super) fn serve<B: Body + Unpin>(&self, request: Request<B>, peer: SocketAddr) -> Driving<B> {
+        let (parts, body) = request.into_parts();
+        Driving { driven: Driven::new(&self.inner, parts, Some(peer)), body }
     }
 }
 
@@ -85,40 +99,98 @@ impl fmt::Debug for Service {
     }
 }
 
-async fn respond<B: Body>(inner: &Arc<Inner>, request: Request<B>) -> Response<ResponseBody> {
-    inner.start();
-    let (parts, body) = request.into_parts();
-    let (mut exchange, mut wants_body) = Exchange::begin(inner, parts);
-    let mut body = pin!(body);
-    while wants_body {
-        let came = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
-            Poll::Ready(frame) => Poll::Ready(Came::Frame(frame)),
-            // While it does not come, its time may run out.
-            Poll::Pending => exchange.poll_head(cx).map(Came::Head),
-        });
-        wants_body = match came.await {
-            Came::Frame(Some(Ok(frame))) => match frame.into_data() {
-                Ok(mut data) => exchange.take_body(&mut data, body.is_end_stream()),
-                // Trailers say nothing here.
-                Err(_) => true,
-            },
-            Came::Frame(None) => exchange.take_body(&mut Bytes::new(), true),
-            // It broke: nobody will read what is written.
-            Came::Frame(Some(Err(_))) => return ResponseBody::broken(),
-            Came::Head(Some(head)) => return response(head, exchange),
-            Came::Head(None) => return ResponseBody::broken(),
-        }
-    }
-    match poll_fn(|cx| exchange.poll_head(cx)).await {
-        Some(head) => response(head, exchange),
-        None => ResponseBody::broken(),
+/// A response on its way, in no box.
+pub(super) struct Driving<B> {
+    driven: Driven,
+    body: B,
+}
+
+impl<B: Body + Unpin> Future for Driving<B> {
+    type Output = Result<Response<ResponseBody>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { driven, body } = &mut *self;
+        driven.poll(Pin::new(body), cx).map(Ok)
     }
 }
 
-/// What comes while a request's body is wanted: more of it, or a response to what there is.
-enum Came<F> {
-    Frame(F),
-    Head(Option<ReplyHead>),
+/// A request until the head of its response is there.
+enum Driven {
+    /// Nobody has heard of it yet. In a box: hyper keeps room for this as long as the connection lasts.
+    New(Arc<Inner>, Box<Parts>, Option<SocketAddr>),
+    Begun(Exchange),
+    Over,
+}
+
+impl Driven {
+    fn new(inner: &Arc<Inner>, parts: Parts, peer: Option<SocketAddr>) -> Self {
+        Self::New(Arc::clone(inner), Box::new(parts), peer)
+    }
+
+    fn poll<B: Body>(&mut self, mut body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<Response<ResponseBody>> {
+        let mut next = match mem::replace(self, Self::Over) {
+            Self::New(inner, parts, peer) => {
+                inner.start();
+                let (exchange, next) = Exchange::begin(inner, *parts, peer, body.as_mut(), cx);
+                *self = Self::Begun(exchange);
+                next
+            }
+            begun => {
+                *self = begun;
+                None
+            }
+        };
+        while let Self::Begun(exchange) = self {
+            let found = match next.take() {
+                Some(found) => Some(found),
+                None if !exchange.wants_body => Some(ready!(exchange.poll_head(cx))),
+                None => match Piece::poll(body.as_mut(), cx) {
+                    Poll::Ready(piece) => exchange.take_body(piece),
+                    // While it does not come, its time may run out.
+                    Poll::Pending => Some(ready!(exchange.poll_head(cx))),
+                },
+            };
+            match (found, mem::replace(self, Self::Over)) {
+                (None, begun) => *self = begun,
+                (Some(Next::Head(head)), Self::Begun(exchange)) => return Poll::Ready(response(head, exchange)),
+                _ => {}
+            }
+        }
+        Poll::Ready(ResponseBody::broken())
+    }
+}
+
+/// What comes of a request's body.
+enum Piece<D> {
+    Data(D),
+    /// The last of it.
+    Last(D),
+    End,
+    /// Trailers, which say nothing here.
+    Nothing,
+    /// It broke: nobody will read what is written.
+    Broken,
+}
+
+impl<D> Piece<D> {
+    fn poll<B: Body<Data = D>>(mut body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<Self> {
+        body.as_mut().poll_frame(cx).map(|frame| match frame.map(|frame| frame.map(Frame::into_data)) {
+            Some(Ok(Ok(data))) if body.is_end_stream() => Self::Last(data),
+            Some(Ok(Ok(data))) => Self::Data(data),
+            Some(Ok(Err(_))) => Self::Nothing,
+            Some(Err(_)) => Self::Broken,
+            None => Self::End,
+        })
+    }
+}
+
+/// How it goes on with an exchange whose head was waited for.
+enum Next {
+    Head(ReplyHead),
+    /// It is to be cut.
+    Cut,
+    /// It is given up.
+    Broken,
 }
 
 fn response(head: ReplyHead, mut exchange: Exchange) -> Response<ResponseBody> {
@@ -135,71 +207,122 @@ fn response(head: ReplyHead, mut exchange: Exchange) -> Response<ResponseBody> {
     let mut response = Response::new(body);
     // The core writes statuses and headers that are some.
     *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    for (name, value) in head.headers {
-        let name = HeaderName::from_bytes(name.as_bytes());
-        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(&value)) {
+    for (name, value) in head.headers.iter() {
+        let value = match &**value {
+            // What most have is not copied.
+            "application/json" => Ok(HeaderValue::from_static("application/json")),
+            value => HeaderValue::from_str(value),
+        };
+        if let (Some(name), Ok(value)) = (header_name(name), value) {
             response.headers_mut().append(name, value);
         }
     }
     response
 }
 
+/// A header's name; those that most responses have are not read again each time.
+fn header_name(name: &str) -> Option<HeaderName> {
+    match name {
+        "Content-Type" => Some(CONTENT_TYPE),
+        "Cache-Control" => Some(CACHE_CONTROL),
+        name => HeaderName::from_bytes(name.as_bytes()).ok(),
+    }
+}
+
 /// An exchange of the core's, which is told when nobody drives it any more.
 struct Exchange {
     inner: Arc<Inner>,
     id: ExchangeId,
+    /// Until the head is there: no requests are told of after that.
+    sender: Option<Arc<Sender>>,
+    wants_body: bool,
     is_over: bool,
 }
 
 impl Exchange {
-    /// Begins an exchange; tells whether the request's body is wanted.
-    fn begin(inner: &Arc<Inner>, parts: Parts) -> (Self, bool) {
+    /// Begins an exchange. What has come of the body goes along, so that the core is asked once: it gets it if it wants it.
+    /// A body that its sender holds back until it is asked for (`Expect`) is not asked for before the head was judged.
+    fn begin<B: Body>(
+        inner: Arc<Inner>,
+        parts: Parts,
+        peer: Option<SocketAddr>,
+        body: Pin<&mut B>,
+        cx: &mut Context<'_>,
+    ) -> (Self, Option<Next>) {
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let mut head = RequestHead::new(parts.method.as_str(), target);
         // A target in absolute form, and HTTP/2, name the host as well; where the two differ, neither is believed.
         if let Some(authority) = parts.uri.authority() {
-            head.header("Host", authority.as_str().as_bytes());
+            head.header("host", authority.as_str().as_bytes());
         }
+        let mut is_held_back = false;
         for (name, value) in &parts.headers {
             head.header(name.as_str(), value.as_bytes());
+            is_held_back |= *name == EXPECT;
         }
-        let peer = parts.extensions.get::<SocketAddr>().copied();
-        let sender = Arc::new(Sender { peer, headers: parts.headers });
-        let (id, wants_body) = inner.with_state(|state, now| {
-            add_entropy(&mut state.core);
-            let id = state.core.on_request(head, now);
-            state.senders.insert(id, sender);
-            (id, state.core.wants_body(id))
+        let piece = match is_held_back {
+            true => Poll::Pending,
+            false => Piece::poll(body, cx),
+        };
+        let sender = Arc::new(Sender::new(peer, parts.headers));
+        let ((id, wants_body, is_broken), errands) = inner.take_errands(Some(&sender), |state, now| {
+            let core = &mut state.core;
+            add_entropy(core);
+            let id = core.on_request(head, now);
+            match piece {
+                Poll::Ready(piece) if core.wants_body(id) => {
+                    let is_broken = matches!(piece, Piece::Broken);
+                    give(core, id, piece, now);
+                    (id, core.wants_body(id), is_broken)
+                }
+                _ => (id, core.wants_body(id), false),
+            }
         });
-        (Self { inner: Arc::clone(inner), id, is_over: false }, wants_body)
+        let mut exchange = Self { inner, id, sender: Some(sender), wants_body, is_over: false };
+        let next = exchange.follow(errands);
+        if is_broken {
+            // As one that is given up.
+            return (exchange, Some(Next::Broken));
+        }
+        (exchange, next)
     }
 
-    /// Gives in a piece of the body, and whether it is the last; tells whether more is wanted.
-    fn take_body(&self, data: &mut impl Buf, is_last: bool) -> bool {
-        self.inner.with(|core, now| {
-            while data.has_remaining() {
-                let chunk = data.chunk();
-                let taken = chunk.len();
-                core.on_body(self.id, chunk, now);
-                data.advance(taken);
-            }
-            if is_last {
-                add_entropy(core);
-                core.on_body_end(self.id, now);
-            }
-            core.wants_body(self.id)
-        })
+    /// Gives in a piece of the body. If a handler answers what it asks at once, the head is there.
+    fn take_body(&mut self, piece: Piece<impl Buf>) -> Option<Next> {
+        if matches!(piece, Piece::Broken) {
+            return Some(Next::Broken);
+        }
+        let id = self.id;
+        let (wants_body, errands) = self.inner.take_errands(self.sender.as_ref(), |state, now| {
+            give(&mut state.core, id, piece, now);
+            state.core.wants_body(id)
+        });
+        self.wants_body = wants_body;
+        self.follow(errands)
+    }
+
+    /// Does what follows from the request.
+    fn follow(&mut self, mut errands: Errands) -> Option<Next> {
+        let called = if errands.calls.len() == 1 { errands.calls.pop() } else { None };
+        self.inner.run(errands);
+        let called = called?;
+        let call = called.request.call;
+        let answer = self.inner.answer(called)?;
+        // The answer is nearly always what the head waits for.
+        let id = self.id;
+        let output = self.inner.with_state(self.sender.as_ref(), |state, now| {
+            state.conclude(call, answer, now);
+            state.core.poll_output(id, &mut Vec::new(), now)
+        });
+        self.next(output)
     }
 
     fn poll(&mut self, out: &mut Vec<u8>, cx: &Context<'_>) -> Output {
         let id = self.id;
-        let output = self.inner.with_state(|state, now| {
+        let output = self.inner.with_state(self.sender.as_ref(), |state, now| {
             let output = state.core.poll_output(id, out, now);
-            match output {
-                Output::Wait => drop(state.wakers.insert(id, cx.waker().clone())),
-                // Its handlers are told now who it was, or have been.
-                Output::Head(_) => state.headed = Some(id),
-                _ => {}
+            if matches!(output, Output::Wait) {
+                state.wakers.insert(id, cx.waker().clone());
             }
             output
         });
@@ -207,13 +330,46 @@ impl Exchange {
         output
     }
 
-    /// The head, or nothing if the exchange is to be cut.
-    fn poll_head(&mut self, cx: &Context<'_>) -> Poll<Option<ReplyHead>> {
-        match self.poll(&mut Vec::new(), cx) {
-            Output::Wait => Poll::Pending,
-            Output::Head(head) => Poll::Ready(Some(head)),
-            _ => Poll::Ready(None),
+    fn poll_head(&mut self, cx: &Context<'_>) -> Poll<Next> {
+        let output = self.poll(&mut Vec::new(), cx);
+        self.next(output).map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// What an output means to who waits for a head; nothing if it is to be waited for.
+    fn next(&mut self, output: Output) -> Option<Next> {
+        match output {
+            Output::Wait => None,
+            Output::Head(head) => {
+                self.sender = None;
+                Some(Next::Head(head))
+            }
+            _ => {
+                self.is_over = true;
+                Some(Next::Cut)
+            }
         }
+    }
+}
+
+/// Gives a piece of a request's body to the core.
+fn give(core: &mut core_server::Server, id: ExchangeId, piece: Piece<impl Buf>, now: Timestamp) {
+    let (data, is_last) = match piece {
+        Piece::Data(data) => (Some(data), false),
+        Piece::Last(data) => (Some(data), true),
+        Piece::End => (None, true),
+        Piece::Nothing | Piece::Broken => (None, false),
+    };
+    if let Some(mut data) = data {
+        while data.has_remaining() {
+            let chunk = data.chunk();
+            let taken = chunk.len();
+            core.on_body(id, chunk, now);
+            data.advance(taken);
+        }
+    }
+    if is_last {
+        add_entropy(core);
+        core.on_body_end(id, now);
     }
 }
 
@@ -222,9 +378,11 @@ const ENTROPY_BYTES: usize = 256;
 
 /// Without randomness no session is opened; the core says so to who asks for one.
 fn add_entropy(core: &mut core_server::Server) {
-    let mut bytes = [0; ENTROPY_BYTES];
-    if core.wants_entropy() && getrandom::fill(&mut bytes).is_ok() {
-        core.add_entropy(&bytes);
+    if core.wants_entropy() {
+        let mut bytes = [0; ENTROPY_BYTES];
+        if getrandom::fill(&mut bytes).is_ok() {
+            core.add_entropy(&bytes);
+        }
     }
 }
 
@@ -232,10 +390,9 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let id = self.id;
         if !self.is_over {
-            self.inner.with_state(|state, now| {
+            self.inner.with_state(self.sender.as_ref(), |state, now| {
                 state.core.on_gone(id, now);
                 state.wakers.remove(&id);
-                state.headed = Some(id);
             });
         }
     }

@@ -46,7 +46,7 @@ fn s11_initialize_negotiates_and_names_a_session() {
 
         let id = driver.give(&HttpMessage::in_session(&session, &list(1)));
         let request = driver.request();
-        assert_eq!((request.version.as_str(), &*request.client_capabilities), (got, r#"{"roots":{}}"#));
+        assert_eq!((request.version.as_str(), request.client_capabilities()), (got, r#"{"roots":{}}"#));
         driver.answer(request.call);
         let reply = driver.pull(id);
         assert_eq!(

@@ -92,7 +92,7 @@ fn tool(name: &str, request: &IncomingRequest) -> Script {
         // Under a revision whose streams cannot be taken up again, it is a call like others.
         "test_reconnection" => Script { steps: vec![Step::Stream, Step::Pause, moment()], answer: done },
         "test_missing_capability" => {
-            let capabilities: Value = serde_json::from_str(&request.client_capabilities).unwrap_or_default();
+            let capabilities: Value = serde_json::from_str(request.client_capabilities()).unwrap_or_default();
             let is_capable = capabilities["sampling"].is_object();
             if is_capable { done.into() } else { ServerAnswer::missing_capability(r#"{"sampling":{}}"#).into() }
         }
