@@ -145,8 +145,9 @@ impl Client {
         options: CallOptions,
         now: Timestamp,
     ) -> Result<CallId, RequestError> {
-        self.note_begin("call", (method, params), &options, now);
-        self.begin(Kind::Request, method, params, options, now)
+        let line = self.line_of("call", (method, params), &options, now);
+        let begun = self.begin(Kind::Request, method, params, options, now);
+        self.note_begun(line, begun)
     }
 
     /// Sends a notification. It is never sent again (E20): of the options, the times count.
@@ -160,8 +161,9 @@ impl Client {
         options: CallOptions,
         now: Timestamp,
     ) -> Result<CallId, RequestError> {
-        self.note_begin("notify", (method, params), &options, now);
-        self.begin(Kind::Notification, method, params, options, now)
+        let line = self.line_of("notify", (method, params), &options, now);
+        let begun = self.begin(Kind::Notification, method, params, options, now);
+        self.note_begun(line, begun)
     }
 
     /// Listens to what the server has to tell outside of calls (F10, F12). `filter` is the JSON text of an object that
@@ -173,12 +175,13 @@ impl Client {
     /// # Errors
     /// [`RequestError`] if the filter is no JSON object; nothing was begun.
     pub fn listen(&mut self, filter: &str, options: CallOptions, now: Timestamp) -> Result<CallId, RequestError> {
-        self.note_begin("listen", (subscription::LISTEN, Some(filter)), &options, now);
+        let line = self.line_of("listen", (subscription::LISTEN, Some(filter)), &options, now);
         let params = format!(r#"{{"notifications":{filter}}}"#);
         if jsonrpc::shape(filter) != jsonrpc::Shape::Object {
             return Err(RequestError::NotAnObject);
         }
-        self.begin(Kind::Listen, subscription::LISTEN, Some(&params), options, now)
+        let begun = self.begin(Kind::Listen, subscription::LISTEN, Some(&params), options, now);
+        self.note_begun(line, begun)
     }
 
     /// Ends what the eras before 2026-07-28 keep open: a session is given back by DELETE, as a call of its own that is

@@ -76,19 +76,30 @@ impl Client {
         }
     }
 
-    pub(super) fn note_begin(
-        &mut self,
+    /// The line of a call that is about to begin, if anything is written down.
+    pub(super) fn line_of(
+        &self,
         word: &'static str,
         (method, params): (&str, Option<&str>),
         options: &CallOptions,
         now: Timestamp,
-    ) {
-        self.note(now, word, |line| {
-            // There is one way to listen.
-            let line = if word == "listen" { line } else { line.arg(method) };
-            let line = options_words(line, options);
-            params.into_iter().fold(line, Line::payload)
-        });
+    ) -> Option<Line> {
+        self.recorder.as_ref()?;
+        let line = Line::at(now, word);
+        // There is one way to listen.
+        let line = if word == "listen" { line } else { line.arg(method) };
+        Some(params.into_iter().fold(options_words(line, options), Line::payload))
+    }
+
+    /// Writes that line, if it has begun: one that cannot be sent changes nothing.
+    pub(super) fn note_begun<T, E>(&mut self, line: Option<Line>, begun: Result<T, E>) -> Result<T, E> {
+        if let (Some(line), Ok(_)) = (line, &begun) {
+            self.collect();
+            if let Some(recorder) = &mut self.recorder {
+                recorder.write(line);
+            }
+        }
+        begun
     }
 
     pub(super) fn note_respond(

@@ -3,6 +3,7 @@
 //! Rules: the words are those that `exchange` and `client` write (`taping` in each); a word or a value that is not known is an
 //! error that says what was wanted. Playing is `replay`'s affair.
 
+use alloc::boxed::Box;
 use core::str::FromStr;
 use core::time::Duration;
 
@@ -20,8 +21,8 @@ use crate::time::Timestamp;
 
 /// What was recorded, and how it was made.
 pub(super) enum Subject {
-    Client(Endpoint, ClientConfig),
-    Exchange(Request, ExchangeConfig, Timestamp),
+    Client(Box<(Endpoint, ClientConfig)>),
+    Exchange(Box<(Request, ExchangeConfig, Timestamp)>),
 }
 
 impl Subject {
@@ -34,13 +35,14 @@ impl Subject {
             "client" => {
                 let url = subject.place(0).ok_or((false, "a URL after `client`"))?;
                 let endpoint = Endpoint::parse(url).map_err(|_| (false, "a URL of http or https after `client`"))?;
-                Ok(Self::Client(endpoint, client_config(config).map_err(|wanted| (true, wanted))?))
+                Ok(Self::Client(Box::new((endpoint, client_config(config).map_err(|wanted| (true, wanted))?))))
             }
             "exchange" => {
                 let begun = timestamp(subject, "begun", "`begun` and a time");
                 let begun = begun.and_then(|begun| begun.ok_or("`begun`")).map_err(|wanted| (false, wanted))?;
                 let request = request(subject).map_err(|wanted| (false, wanted))?;
-                Ok(Self::Exchange(request, exchange_config(config).map_err(|wanted| (true, wanted))?, begun))
+                let config = exchange_config(config).map_err(|wanted| (true, wanted))?;
+                Ok(Self::Exchange(Box::new((request, config, begun))))
             }
             _ => Err((false, "`client` or `exchange`")),
         }

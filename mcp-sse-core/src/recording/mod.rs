@@ -29,7 +29,7 @@
 //! // What the body said is not in it, and it comes to the same verdict all the same.
 //! let text = exchange.recording(Bodies::Redacted).expect("it was asked for").to_string();
 //! assert!(!text.contains("EUR"));
-//! assert!(text.contains(r#"9 on_body 1 bytes=67 crc=2d9a4c28 | data: {"jsonrpc":"2.0","id":7,"result":{"#));
+//! assert!(text.contains(r#"9 on_body 1 bytes=62 crc=53b1d4d2 | data: {"jsonrpc":"2.0","id":7,"result":{"#));
 //! let replayed = Recording::parse(text.as_bytes())?.replay()?;
 //! assert_eq!((replayed.inputs, replayed.outputs), (5, 2));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

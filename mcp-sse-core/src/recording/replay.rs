@@ -144,15 +144,14 @@ enum Stage {
 impl Stage {
     fn of(recording: &Recording) -> Self {
         match Subject::read(&recording.subject, &recording.config) {
-            Ok(Subject::Exchange(request, config, begun)) => {
-                Self::Exchange(Exchange::new(&request, config, begun).into())
+            Ok(Subject::Exchange(made)) => {
+                let (request, config, begun) = *made;
+                Self::Exchange(Box::new(Exchange::new(&request, config, begun)))
             }
-            Ok(Subject::Client(endpoint, config)) => Self::Client {
-                client: Client::new(endpoint, config).into(),
-                lent: BTreeMap::new(),
-                polled: None,
-                is_shown: true,
-            },
+            Ok(Subject::Client(made)) => {
+                let client = Box::new(Client::new(made.0, made.1));
+                Self::Client { client, lent: BTreeMap::new(), polled: None, is_shown: true }
+            }
             // It was read before.
             Err(_) => Self::Exchange(
                 Exchange::new(&crate::exchange::Request::new(""), <_>::default(), Timestamp::ZERO).into(),
