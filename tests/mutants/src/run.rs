@@ -1,0 +1,143 @@
+//! Runs the tests against each mutant.
+//!
+//! First each group of tests runs on the core unchanged and tells which mutants it reaches: only those groups are run
+//! against a mutant. A mutant is caught if a test fails, a program dies, or one uses many times its processor time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::Result;
+use crate::build::{GROUPS, Programs};
+use crate::list::Mutant;
+use crate::report::{Results, Verdict};
+
+/// No program of tests takes as long, on however busy a machine: it waits for what does not come.
+const HUNG: Duration = Duration::from_secs(600);
+
+/// A group of tests on the core unchanged.
+struct Baseline {
+    reached: BTreeSet<u32>,
+    /// Seconds of processor time after which a run of it is given up.
+    limit: u64,
+}
+
+pub fn run(
+    mutants: &[&Mutant],
+    built: &BTreeSet<u32>,
+    programs: &Programs,
+    tree: &Path,
+    results: &mut Results,
+) -> Result<()> {
+    let mut baselines = BTreeMap::new();
+    for group in GROUPS {
+        let program = programs.get(group).ok_or_else(|| format!("no program for {group}"))?;
+        let file = tree.join(format!("reached-{group}"));
+        let begin = Instant::now();
+        if let Some(how) = caught(program, tree, 0, Some(&file), HUNG.as_secs())? {
+            return Err(format!("{group} fails without any mutant: {how}").into());
+        }
+        let limit = 5 + 5 * begin.elapsed().as_secs();
+        // A group that reaches none writes no file.
+        let reached = fs::read_to_string(file)
+            .unwrap_or_default()
+            .lines()
+            .filter_map(|line| line.parse().ok())
+            .collect::<BTreeSet<u32>>();
+        eprintln!("{group}: {:?}, {} mutants reached", begin.elapsed(), reached.len());
+        baselines.insert(group, Baseline { reached, limit });
+    }
+
+    for (index, mutant) in mutants.iter().enumerate() {
+        let verdict = judge(mutant, built, programs, &baselines, tree)?;
+        if let Verdict::Missed | Verdict::Unreached = verdict {
+            eprintln!("{}/{} {verdict:?}: {}", index + 1, mutants.len(), mutant.name);
+        }
+        results.add(mutant, verdict)?;
+    }
+    Ok(())
+}
+
+fn judge(
+    mutant: &Mutant,
+    built: &BTreeSet<u32>,
+    programs: &Programs,
+    baselines: &BTreeMap<&str, Baseline>,
+    tree: &Path,
+) -> Result<Verdict> {
+    if !built.contains(&mutant.number) {
+        return Ok(Verdict::NotBuilt);
+    }
+    // The group that is named after the folder is the likeliest to catch it.
+    let mut groups: Vec<&str> = GROUPS.to_vec();
+    groups.sort_by_key(|group| *group != mutant.folder);
+    groups.retain(|group| baselines.get(group).is_some_and(|baseline| baseline.reached.contains(&mutant.number)));
+    if groups.is_empty() {
+        return Ok(Verdict::Unreached);
+    }
+    for group in groups {
+        if let Some(how) = caught(&programs[group], tree, mutant.number, None, baselines[group].limit)? {
+            return Ok(Verdict::Caught(format!("{group}: {how}")));
+        }
+    }
+    Ok(Verdict::Missed)
+}
+
+/// How a program of tests caught this mutant, if it did.
+fn caught(program: &Path, tree: &Path, mutant: u32, reached: Option<&Path>, limit: u64) -> Result<Option<String>> {
+    let mut command = Command::new("sh");
+    command
+        .current_dir(tree.join("tests"))
+        // Processor time in seconds, memory in KiB: a mutant may loop, and may collect while it does.
+        .args(["-c", r#"ulimit -t "$1" -v 4194304; exec "$0" --test-threads 2"#])
+        .arg(program)
+        .arg(limit.to_string())
+        .env("MUTANT", mutant.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    if let Some(file) = reached {
+        command.env("MUTANTS_REACHED", file);
+    }
+    let mut child = command.spawn()?;
+    let output = child.stdout.take().ok_or("no output")?;
+    let failed = Arc::new(AtomicBool::new(false));
+    let found = Arc::clone(&failed);
+    let reader = std::thread::spawn(move || {
+        // The first failure is enough.
+        let line =
+            BufReader::new(output).lines().map_while(std::result::Result::ok).find(|line| line.ends_with("FAILED"));
+        found.store(line.is_some(), Ordering::Relaxed);
+        line
+    });
+    let (hung, success) = wait(&mut child, &failed)?;
+    let line = reader.join().map_err(|_| "the reader of the output panicked")?;
+    Ok(match (line, hung, success) {
+        (Some(line), _, _) => Some(line.trim_start_matches("test ").trim_end_matches(" ... FAILED").to_owned()),
+        (None, true, _) => Some("hung".to_owned()),
+        (None, false, false) => Some("died".to_owned()),
+        (None, false, true) => None,
+    })
+}
+
+/// Whether it hung, and whether it ended well.
+fn wait(child: &mut Child, failed: &AtomicBool) -> Result<(bool, bool)> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok((false, status.success()));
+        }
+        let hung = begin.elapsed() > HUNG;
+        if hung || failed.load(Ordering::Relaxed) {
+            child.kill()?;
+            child.wait()?;
+            return Ok((hung, false));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
