@@ -6,7 +6,7 @@
 //!
 //! `cargo run --release -- [FOLDER...]` in this directory, with cargo-mutants installed. A folder is one of `sse`, `jsonrpc`, `exchange`,
 //! `client`; none means all. Each run goes on where the last one stopped, in an order that makes what is done a sample of the
-//! whole; `--again` forgets what was done, `--survivors` runs those again that were not caught. CONTRIBUTING says more.
+//! whole; `--again` begins anew. `--survivors` runs all tests, the long ones too, against what was not caught. CONTRIBUTING says more.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use crate::list::Mutant;
 use crate::report::Results;
+use crate::run::Depth;
 
 /// The folders of the core whose mutants are wanted.
 pub const FOLDERS: [&str; 4] = ["client", "exchange", "sse", "jsonrpc"];
@@ -62,7 +63,8 @@ fn main() -> Result<()> {
     let mut wanted: Vec<&Mutant> = mutants.iter().filter(wanted).collect();
     // Every sixteenth first: what is done when a run is stopped is spread over every file.
     wanted.sort_by_key(|mutant| mutant.number % 16);
-    run::run(&wanted, &built, &tests, &tree, &mut results)?;
+    let depth = if has("--survivors") { Depth::Whole } else { Depth::Quick };
+    run::run(&wanted, depth, &built, &tests, &tree, &mut results)?;
     results.print();
     Ok(())
 }
