@@ -87,7 +87,8 @@ fn no_dependency_wants_a_newer_rust_than_the_crate_says() {
                 // Neither what tests need nor what is for a feature that says so.
                 let kinds = dependency["dep_kinds"].as_array().expect("a list of kinds");
                 kinds.iter().any(|kind| kind["kind"] != "dev")
-                    && !(id == text(root, "id") && left_out.contains(&text(by_id[text(dependency, "pkg")], "name").to_owned()))
+                    && !(id == text(root, "id")
+                        && left_out.contains(&text(by_id[text(dependency, "pkg")], "name").to_owned()))
             });
             waiting.extend(needed.map(|dependency| text(dependency, "pkg")));
         }
@@ -103,7 +104,15 @@ fn each_package_has_its_licences_and_readme_and_nothing_of_the_workshop() {
         for wanted in ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"] {
             assert!(files.contains(wanted), "{name} is published without {wanted}");
         }
-        let own = ["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", ".cargo_vcs_info.json", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+        let own = [
+            "Cargo.toml",
+            "Cargo.toml.orig",
+            "Cargo.lock",
+            ".cargo_vcs_info.json",
+            "LICENSE-APACHE",
+            "LICENSE-MIT",
+            "README.md",
+        ];
         let others: Vec<_> = files.iter().filter(|file| !file.starts_with("src/") && !own.contains(file)).collect();
         assert!(others.is_empty(), "{name} is published with {others:?}");
     }

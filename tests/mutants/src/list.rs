@@ -22,6 +22,8 @@ pub struct Mutant {
     /// The file, from the root of the workspace.
     pub file: String,
     pub genre: String,
+    /// Within a constant, where no switch can be: the compiler evaluates it.
+    pub is_constant: bool,
     pub begin: Place,
     pub replacement: String,
 }
@@ -50,6 +52,7 @@ fn mutant(index: usize, value: &Value) -> Option<Mutant> {
         name: text("name")?,
         file,
         genre: text("genre")?,
+        is_constant: value.get("function")?.is_null(),
         begin: (number("/span/start/line")?, number("/span/start/column")?),
         replacement: text("replacement")?,
     })

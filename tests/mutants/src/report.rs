@@ -18,6 +18,8 @@ pub enum Verdict {
     Unreached,
     /// It does not compile.
     NotBuilt,
+    /// It is within a constant, and was not tried.
+    Constant,
 }
 
 impl Verdict {
@@ -47,6 +49,7 @@ impl Results {
                 "caught" => Verdict::Caught(by.to_owned()),
                 "missed" => Verdict::Missed,
                 "unreached" => Verdict::Unreached,
+                "constant" => Verdict::Constant,
                 _ => Verdict::NotBuilt,
             };
             verdicts.insert(name.to_owned(), (folder.to_owned(), verdict));
@@ -71,6 +74,7 @@ impl Results {
                 Verdict::Missed => ("missed", ""),
                 Verdict::Unreached => ("unreached", ""),
                 Verdict::NotBuilt => ("not built", ""),
+                Verdict::Constant => ("constant", ""),
             };
             format!("{folder}\t{word}\t{by}\t{name}\n")
         });
@@ -78,10 +82,7 @@ impl Results {
     }
 
     pub fn print(&self) {
-        println!(
-            "{:10}{:>9}{:>11}{:>9}{:>9}{:>11}{:>8}",
-            "", "mutants", "not built", "caught", "missed", "unreached", "score"
-        );
+        println!("folder, judged, caught, missed, unreached, score; not built, constant");
         for folder in FOLDERS {
             let of_folder: Vec<_> =
                 self.verdicts.values().filter(|(of, _)| of == folder).map(|(_, verdict)| verdict).collect();
@@ -92,9 +93,9 @@ impl Results {
             let unreached = count(|verdict| *verdict == Verdict::Unreached);
             let judged = caught + missed + unreached;
             let tenths = if judged == 0 { 0 } else { 1000 * caught / judged };
+            let constant = count(|verdict| *verdict == Verdict::Constant);
             println!(
-                "{folder:10}{:>9}{not_built:>11}{caught:>9}{missed:>9}{unreached:>11}{:>6}.{} %",
-                of_folder.len(),
+                "{folder:10}{judged:>6}{caught:>6}{missed:>6}{unreached:>6}{:>6}.{} %{not_built:>6}{constant:>6}",
                 tenths / 10,
                 tenths % 10
             );

@@ -113,6 +113,9 @@ fn judge(
     baselines: &BTreeMap<&str, Baseline>,
     tree: &Path,
 ) -> Result<Verdict> {
+    if mutant.is_constant {
+        return Ok(Verdict::Constant);
+    }
     if !built.contains(&mutant.number) {
         return Ok(Verdict::NotBuilt);
     }
@@ -145,7 +148,7 @@ fn caught(
     command
         .current_dir(tree.join("tests"))
         // Processor time in seconds, memory in KiB: a mutant may loop, and may collect while it does.
-        .args(["-c", r#"ulimit -t "$1" -v 4194304; shift; exec "$0" --test-threads 2 "$@""#])
+        .args(["-c", r#"ulimit -t "$1"; ulimit -v 4194304; shift; exec "$0" --test-threads 2 "$@""#])
         .arg(program)
         .arg(limit.to_string())
         .args(LONG.iter().filter(|_| depth == Depth::Quick).flat_map(|word| ["--skip", word]))

@@ -222,7 +222,16 @@ mod tests {
 
     fn mutant(number: u32, genre: &str, begin: Place, replacement: &str) -> Mutant {
         let (folder, name, file) = (String::new(), String::new(), String::new());
-        Mutant { number, folder, name, file, genre: genre.to_owned(), begin, replacement: replacement.to_owned() }
+        Mutant {
+            number,
+            folder,
+            name,
+            file,
+            genre: genre.to_owned(),
+            is_constant: false,
+            begin,
+            replacement: replacement.to_owned(),
+        }
     }
 
     fn switched(source: &str, mutants: &[Mutant]) -> String {
