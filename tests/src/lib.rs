@@ -1,27 +1,42 @@
-//! Shared test tools.
+//! Shared test tools. What needs an adapter is behind the feature `sockets`, so that the core's own tests build without any.
 
+#[cfg(feature = "sockets")]
 pub mod adapters;
 pub mod back_to_back;
+#[cfg(feature = "sockets")]
 pub mod bare_loop;
+#[cfg(feature = "sockets")]
 pub mod blocking;
+#[cfg(feature = "sockets")]
 pub mod call_program;
 pub mod channel_driver;
 pub mod chunking;
+#[cfg(feature = "sockets")]
 pub mod conformance;
+#[cfg(feature = "sockets")]
 pub mod forward_proxy;
 pub mod fuzz;
+#[cfg(feature = "sockets")]
 pub mod legacy_peer;
 pub mod loop_driver;
+#[cfg(feature = "sockets")]
 pub mod matrix;
 pub mod oracle;
+#[cfg(feature = "sockets")]
 pub mod peer;
+#[cfg(feature = "sockets")]
 pub mod peer_h2;
+#[cfg(feature = "sockets")]
 pub mod real_clients;
+#[cfg(feature = "sockets")]
 pub mod real_servers;
 pub mod recordings;
+#[cfg(feature = "sockets")]
 pub mod serve_program;
+#[cfg(feature = "sockets")]
 pub mod served;
 pub mod server_driver;
 pub mod session_server;
 pub mod story;
+#[cfg(feature = "sockets")]
 pub mod tokio_client;

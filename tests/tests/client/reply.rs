@@ -178,3 +178,27 @@ fn events_and_ends_are_told_without_payload() {
     ];
     assert_eq!(told, expected);
 }
+
+/// A handler's result is the JSON it serialises to; one that cannot be is an internal error, which tells the peer nothing more.
+#[test]
+fn a_handlers_result_is_its_json_or_an_internal_error() {
+    use std::collections::BTreeMap;
+
+    use mcp_sse_core::client::result_to_json;
+
+    assert_eq!(result_to_json(&BTreeMap::from([("roots", [1, 2])])), Ok(r#"{"roots":[1,2]}"#.to_owned()));
+    assert_eq!(result_to_json("text"), Ok(r#""text""#.to_owned()));
+    // JSON's names are strings.
+    let error = result_to_json(&BTreeMap::from([((1, 2), 3)])).expect_err("no JSON");
+    assert_eq!(error.code, -32603);
+}
+
+/// Logs name a call by its number, and two calls by two.
+#[test]
+fn a_call_has_a_name_for_logs() {
+    let mut driver = LoopDriver::with_scripts(ClientConfig::default(), [Script::answered(), Script::answered()]);
+    let (first, second) = (driver.call("a", None, within(9)), driver.call("b", None, within(9)));
+    let (first, second) = (first.to_string(), second.to_string());
+    assert!(first.starts_with("call ") && second.starts_with("call "), "{first}, {second}");
+    assert_ne!(first, second);
+}

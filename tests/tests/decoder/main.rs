@@ -5,6 +5,7 @@ mod exhaustive;
 mod faults;
 mod feed;
 mod fuzz_replay;
+mod held;
 mod limits;
 mod parts;
 mod random;

@@ -8,6 +8,7 @@ mod coding;
 mod cuts;
 mod endings;
 mod fuzz_replay;
+mod held;
 mod ids;
 mod limits;
 mod listening;

@@ -164,3 +164,12 @@ fn conversions_keep_the_type() {
     assert_eq!(Id::from(u64::MAX).to_json(), u64::MAX.to_string());
     assert_eq!(Id::from(String::from("7")), Id::from("7"));
 }
+
+/// RFC 8259 names five short escapes that ids need; other control characters are written as `\u`, all else as it is.
+#[test]
+fn an_id_is_written_with_the_escapes_of_json_and_no_others() {
+    let text = "\"\\\n\r\t\u{0}\u{8}\u{1f} /\u{7f}\u{2028}\u{e9}";
+    let written = "\"\\\"\\\\\\n\\r\\t\\u0000\\u0008\\u001f /\u{7f}\u{2028}\u{e9}\"";
+    assert_eq!(Id::from(text).to_json(), written);
+    assert_eq!(id(written), Id::from(text));
+}
