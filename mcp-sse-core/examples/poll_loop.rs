@@ -139,11 +139,11 @@ impl Loop {
         // Names would have to be resolved elsewhere, since the platform's resolver waits; this one is an address.
         let address = (request.endpoint.host(), request.endpoint.port()).to_socket_addrs()?.next();
         let connected = address.ok_or_else(|| io::Error::other("no address")).and_then(TcpStream::connect);
-        let (Ok(mut stream), Some(exchange)) = (connected, self.client.exchange(id)) else {
-            if let Some(exchange) = self.client.exchange(id) {
-                exchange.on_broken(BreakKind::Connect, now)?;
-            }
+        let Some(exchange) = self.client.exchange(id) else {
             return Ok(());
+        };
+        let Ok(mut stream) = connected else {
+            return Ok(exchange.on_broken(BreakKind::Connect, now)?);
         };
         let token = Token(self.next_token);
         self.next_token += 1;

@@ -101,10 +101,10 @@
 //! ```
 //!
 //! The whole of it, over reqwest and tokio's sockets, is `mcp-sse-tokio/examples/proxy.rs`.
+//!
 //! ## I have a fault to show
 //!
 //! A [`Recording`](recording::Recording) of an exchange is a file, which somebody else plays back to the same events and verdict.
-//!
 //!
 //! # The loop
 //!

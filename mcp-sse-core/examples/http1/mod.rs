@@ -13,7 +13,7 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_HEADERS: usize = 64;
 
 /// The request as it is written.
-pub fn request_bytes(request: &HttpRequest) -> Vec<u8> {
+pub(crate) fn request_bytes(request: &HttpRequest) -> Vec<u8> {
     let endpoint = &request.endpoint;
     let host =
         if endpoint.host().contains(':') { format!("[{}]", endpoint.host()) } else { endpoint.host().to_owned() };
@@ -31,7 +31,7 @@ pub fn request_bytes(request: &HttpRequest) -> Vec<u8> {
 
 /// A response on its way in.
 #[derive(Default)]
-pub struct Response {
+pub(crate) struct Response {
     /// Received, and not yet told.
     bytes: Vec<u8>,
     /// Once the head was read.
@@ -47,13 +47,13 @@ enum Body {
 
 impl Response {
     /// Bytes have arrived.
-    pub fn receive(&mut self, bytes: &[u8]) {
+    pub(crate) fn receive(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Tells the exchange the next thing that these bytes say; false if that takes more of them. The exchange's events are
     /// to be taken in between: [`Client::poll_step`](mcp_sse_core::client::Client::poll_step) does.
-    pub fn tell(&mut self, exchange: &mut Exchange, now: Timestamp) -> Result<bool, Misuse> {
+    pub(crate) fn tell(&mut self, exchange: &mut Exchange, now: Timestamp) -> Result<bool, Misuse> {
         let Some(body) = &mut self.body else {
             return self.tell_head(exchange, now);
         };
@@ -88,7 +88,7 @@ impl Response {
     }
 
     /// The connection ended, in the way that `kind` says, and nothing is left to [`tell`](Self::tell).
-    pub fn tell_end(&self, kind: BreakKind, exchange: &mut Exchange, now: Timestamp) -> Result<(), Misuse> {
+    pub(crate) fn tell_end(&self, kind: BreakKind, exchange: &mut Exchange, now: Timestamp) -> Result<(), Misuse> {
         let has_last_chunk = matches!(&self.body, Some(Body::Chunked(reader)) if reader.is_complete());
         exchange.on_connection_end(kind, has_last_chunk, now)
     }
