@@ -16,6 +16,7 @@ pub mod matrix;
 pub mod oracle;
 pub mod peer;
 pub mod peer_h2;
+pub mod picture;
 pub mod real_clients;
 pub mod real_servers;
 pub mod recordings;
