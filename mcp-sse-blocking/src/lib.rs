@@ -21,6 +21,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! `examples/call.rs` and `examples/serve.rs` are whole programs. For other sockets, other waiting, or many calls in one thread there
+//! is [the core](core), whose `examples/std_net.rs` and `examples/poll_loop.rs` need no adapter.
+//!
 //! - **Threads.** A call is driven by the thread that makes it. After an answer whose stream stays open, a thread of
 //!   its own reads on for a while (500 ms, [`ConnectionConfig::drain_timeout`]) so that the connection can be used again;
 //!   there are never more of those than kept connections. Names are resolved in a thread as well, since the platform's

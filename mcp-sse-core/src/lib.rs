@@ -9,14 +9,102 @@
 //!
 //! # Where to begin
 //!
-//! | You have | Use |
-//! |---|---|
-//! | an event stream's bytes | [`sse::SseDecoder`] |
-//! | one HTTP response to a JSON-RPC request | [`exchange::Exchange`] |
-//! | an HTTP stack of your own, and calls to make | [`client::Client`], and the loop below |
-//! | requests to answer, over a stack of your own | [`server::Server`] |
-//! | a fault to show to somebody | [`recording::Recording`] |
-//! | a program to write | the crates `mcp-sse-blocking` and `mcp-sse-tokio` |
+//! A program is written over the crates `mcp-sse-blocking` or `mcp-sse-tokio`. This one is for who brings the I/O.
+//!
+//! ## I have a response body
+//!
+//! Whatever made the request: an [`Exchange`](exchange::Exchange) is told of the head, the bytes and how they ended, and says what
+//! that is worth.
+//!
+//! ```
+//! use mcp_sse_core::Timestamp;
+//! use mcp_sse_core::exchange::{BreakKind, Exchange, ExchangeConfig, ExchangeEvent, Request, Verdict};
+//! use mcp_sse_core::http::ResponseHead;
+//!
+//! let now = Timestamp::ZERO;
+//! let mut exchange = Exchange::new(&Request::new("tools/call").with_id(7), ExchangeConfig::default(), now);
+//! exchange.on_head(&ResponseHead::from_headers(200, [("Content-Type", "text/event-stream")]), now)?;
+//! // No blank line ends this event, and yet its answer is whole: it is not to be asked for again.
+//! exchange.on_body(&mut &b"data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}"[..], now)?;
+//! exchange.on_broken(BreakKind::Reset, now)?;
+//! assert!(matches!(exchange.poll_event(), Some(ExchangeEvent::Answer(_))));
+//! assert!(matches!(exchange.poll_event(), Some(ExchangeEvent::Ended(Verdict::Salvaged { .. }))));
+//! # Ok::<(), mcp_sse_core::exchange::Misuse>(())
+//! ```
+//!
+//! Over any `http_body::Body`, as hyper, reqwest and axum have it, `mcp_sse_tokio::body` does that. For events alone, whatever
+//! they hold, there is [`SseDecoder`](sse::SseDecoder):
+//!
+//! ```
+//! let mut decoder = mcp_sse_core::sse::SseDecoder::new();
+//! let mut events = decoder.feed(b"event: greeting\r\ndata: hello\r\n\r\ndata: to be");
+//! while let Some(event) = events.next_event()? {
+//!     assert_eq!((event.kind(), event.data()), ("greeting", "hello"));
+//! }
+//! # Ok::<(), mcp_sse_core::sse::DecodeError>(())
+//! ```
+//!
+//! ## I have a socket
+//!
+//! A [`Client`](client::Client) says what to write, is told what was read, and has one outcome for each call: see [the
+//! loop](#the-loop). `cargo run -p mcp-sse-core --example std_net` is that loop over `std::net::TcpStream` in a hundred lines; HTTP/1.1
+//! without I/O, which its neighbours share, is in `examples/http1`.
+//!
+//! ## I have my own runtime
+//!
+//! Nothing here waits, wakes or spawns, so that the same loop runs anywhere: `examples/smol.rs` is it on smol's executor, a task
+//! for each call, and `examples/poll_loop.rs` on mio's poll, a thousand calls at once in one thread. Waiting is three lines; a
+//! runtime says only how:
+//!
+//! ```
+//! # use core::time::Duration;
+//! # use mcp_sse_core::Timestamp;
+//! # use mcp_sse_core::client::{Client, ClientConfig, Endpoint};
+//! # let mut client = Client::new(Endpoint::parse("http://127.0.0.1:8000/mcp")?, ClientConfig::default());
+//! # let start = std::time::Instant::now();
+//! # let now = || Timestamp::new(start.elapsed());
+//! # fn wait_for_sockets(_: Option<Duration>) {}
+//! let left = client.poll_timeout().map(|due| due.saturating_duration_since(now()));
+//! wait_for_sockets(left);
+//! client.on_timeout(now());
+//! # Ok::<(), mcp_sse_core::client::EndpointError>(())
+//! ```
+//!
+//! ## I write a server
+//!
+//! [`Server`](server::Server) is one endpoint for all revisions: a head and a body go in, [`ServerEvent`](server::ServerEvent)s come
+//! out to be answered, and [`poll_output`](server::Server::poll_output) gives what is to be written; its page shows all of it at work. Under
+//! axum or tower: `mcp_sse_tokio::Server::service`, and `examples/axum.rs` there.
+//!
+//! ## I write a proxy
+//!
+//! Decode, encode, write; read on when that is written, so that a slow reader holds the server up. An event that the end left
+//! unfinished is forwarded unfinished, since it may hold the answer; and what was cut here is cut there.
+//!
+//! ```
+//! use mcp_sse_core::sse::{EventFields, Finish, SseDecoder, SseEncoder};
+//!
+//! let (mut decoder, mut written) = (SseDecoder::new(), Vec::new());
+//! let mut events = decoder.feed(b"id: 1\ndata: {}\n\ndata: {\"half");
+//! while let Some(event) = events.next_event()? {
+//!     let fields = EventFields::default().with_id(event.last_event_id());
+//!     SseEncoder::new(&mut written).event(fields, event.data())?;
+//! }
+//! drop(events);
+//! // The stream broke.
+//! if let Some(event) = decoder.finish(Finish::Flush).event {
+//!     SseEncoder::new(&mut written).event(EventFields::default(), event.data())?;
+//!     written.pop();
+//! }
+//! assert_eq!(written, b"id: 1\ndata: {}\n\ndata: {\"half\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The whole of it, over reqwest and tokio's sockets, is `mcp-sse-tokio/examples/proxy.rs`.
+//!
+//! ## I have a fault to show
+//!
+//! A [`Recording`](recording::Recording) of an exchange is a file, which somebody else plays back to the same events and verdict.
 //!
 //! # The loop
 //!

@@ -1,7 +1,9 @@
 //! An MCP endpoint beside other routes, under axum.
 //!
-//! `cargo run -p mcp-sse-tokio --example axum` serves `/mcp` and `/health` on port 8000 of the loopback address.
+//! `cargo run -p mcp-sse-tokio --example axum` serves `/mcp` and `/health` on port 8000 of the loopback address, or at the
+//! address that is given.
 
+use std::env;
 use std::error::Error;
 use std::net::SocketAddr;
 
@@ -39,7 +41,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
             _ => ServerAnswer::method_not_found(),
         }
     });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
+    let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".to_owned());
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    println!("http://{}/mcp until Ctrl-C", listener.local_addr()?);
     let app = app(server.service()).into_make_service_with_connect_info::<SocketAddr>();
     // At the end the server ends its open streams; axum would wait for them.
     let stopped = async move {

@@ -1,13 +1,15 @@
 //! An async MCP client and server over Server-Sent Events: tokio, hyper (HTTP/1.1 and HTTP/2), rustls, and the decisions
 //! of [`mcp_sse_core`].
 //!
-//! | You have | Use |
-//! |---|---|
-//! | a URL, and calls to make | [`Client`] |
-//! | calls to answer | `Server` (feature `server`) |
-//! | an HTTP stack of your own, and its responses | [`body::ExchangeStream`] |
-//! | a client of rmcp, the Rust SDK | `rmcp::ClientTransport` (feature `rmcp`) |
-//! | an event stream's bytes | [`events::EventStream`], or `codec::SseCodec` (feature `codec`) |
+//! | You have | Use | Example |
+//! |---|---|---|
+//! | a URL, and calls to make | [`Client`] | `call` |
+//! | calls to answer | `Server` (feature `server`) | `serve`; `axum`, beside other routes |
+//! | an HTTP stack of your own, and its responses | [`body::ExchangeStream`] | `reqwest`, `hyper` |
+//! | a client of rmcp, the Rust SDK | `rmcp::ClientTransport` (feature `rmcp`) | `rmcp` |
+//! | an event stream's bytes | [`events::EventStream`], or `codec::SseCodec` (feature `codec`) | |
+//! | a proxy to write | [`sse`](core::sse) of the core | `proxy` |
+//! | another runtime | [the core](core), which has none | `smol`, `poll_loop`, `std_net` of `mcp-sse-core` |
 //!
 //! # Features
 //!

@@ -27,6 +27,8 @@ pub mod peer;
 #[cfg(feature = "sockets")]
 pub mod peer_h2;
 #[cfg(feature = "sockets")]
+pub mod picture;
+#[cfg(feature = "sockets")]
 pub mod real_clients;
 #[cfg(feature = "sockets")]
 pub mod real_servers;

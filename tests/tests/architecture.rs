@@ -2,6 +2,7 @@
 //! from the code and compared. `UPDATE_DRAWINGS=1 cargo test -p mcp-sse-tests --test architecture` writes them. And the tokio
 //! adapter's client is what the page says it is: facts and steps, in few lines, and no decision.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::path::Path;
 use mcp_sse_core::Timestamp;
 use mcp_sse_core::exchange::{
     BreakKind, Carries, Cursor, Exchange, ExchangeConfig, ExchangeEvent, Fact, Framing, Misuse, Request, State,
-    Verdict, transitions,
+    Verdict, Want, transitions,
 };
 use mcp_sse_core::http::{ProtocolVersion, ResponseHead};
 
@@ -209,6 +210,48 @@ fn states() -> String {
     diagram
 }
 
+/// What leads to each state but the last.
+const LEADS: &[Situation] = &[
+    ("Unsent", |_| {}),
+    ("Reusing", |exchange| exchange.on_reused(NOW).expect("the first fact")),
+    ("PartlySent", |exchange| {
+        exchange.on_connected(NOW).expect("the first fact");
+        exchange.on_sending(NOW).expect("in order");
+    }),
+    ("Sent", sent),
+    ("Headed", |exchange| response(exchange, 200, "text/event-stream", "")),
+    ("Streaming", |exchange| response(exchange, 200, "text/event-stream", ": keep-alive\n\n")),
+    ("Answered", |exchange| response(exchange, 200, "text/event-stream", &format!("data: {ANSWER}\n\n"))),
+    ("Open", |exchange| response(exchange, 200, "text/event-stream", "event: endpoint\ndata: /m\n\n")),
+];
+
+/// What each state asks of the adapter, and tells of the request.
+fn meanings() -> String {
+    let mut table = String::from(
+        "| state | the adapter is to | the request has got as far as | it may have run |\n|---|---|---|---|\n",
+    );
+    for (name, lead) in LEADS {
+        let request = match *name {
+            "Open" => legacy(Carries::Channel).with_version(ProtocolVersion::V2024_11_05),
+            _ => Request::new("tools/call").with_id(7),
+        };
+        let mut exchange = Exchange::new(&request, ExchangeConfig::default(), Timestamp::ZERO);
+        lead(&mut exchange);
+        assert_eq!(format!("{:?}", exchange.state()), *name);
+        let want = match exchange.want() {
+            Want::Send { .. } => "connect and write",
+            Want::Read => "read",
+            Want::Drain => "read on for a while, or close",
+            other => panic!("{other:?} is of the end"),
+        };
+        let exposure = exchange.exposure();
+        let may_have_run = if exposure.may_have_run() { "yes" } else { "no" };
+        writeln!(table, "| {name} | {want} | {exposure} | {may_have_run} |").expect("a string takes all");
+    }
+    table.push_str("| Ended | close; or keep the connection, if all was read | | |\n");
+    table
+}
+
 fn fact(fact: Fact) -> &'static str {
     match fact {
         Fact::Connected => "connected",
@@ -232,6 +275,7 @@ fn the_drawings_are_what_the_code_does() {
     let mut drawn = page.clone();
     for (name, content) in [
         ("states", states()),
+        ("states-meaning", meanings()),
         ("endings-modern", endings(ProtocolVersion::V2026_07_28)),
         ("endings-legacy", endings(ProtocolVersion::V2025_11_25)),
         ("endings-other", other_endings()),
@@ -246,6 +290,29 @@ fn the_drawings_are_what_the_code_does() {
         return;
     }
     assert!(drawn == page, "ARCHITECTURE.md is not what the code does; UPDATE_DRAWINGS=1 writes it anew");
+}
+
+/// The drawing of a call is made by hand: it has the phases that the code has, and no other.
+#[test]
+fn the_phases_of_a_call_are_drawn() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let source = fs::read_to_string(root.join("mcp-sse-core/src/client/call.rs")).expect("it is there");
+    let (_, phases) = source.split_once("enum Phase {").expect("its phases");
+    let (phases, _) = phases.split_once("\n}").expect("their end");
+    let variants = phases.lines().map(str::trim).filter(|line| line.starts_with(char::is_uppercase));
+    let phases: BTreeSet<&str> = variants.filter_map(|line| line.split(['(', ',']).next()).collect();
+    assert!(phases.len() > 3, "{phases:?}");
+
+    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there");
+    let (_, drawing) = page.split_once("## One call\n").expect("its section");
+    let (_, drawing) = drawing.split_once("```mermaid\n").expect("its drawing");
+    let (drawing, _) = drawing.split_once("```").expect("its end");
+    let ends = drawing.lines().filter_map(|line| line.split_once(" --> "));
+    let drawn: BTreeSet<&str> = ends
+        .flat_map(|(from, to)| [from.trim(), to.split(':').next().unwrap_or_default().trim()])
+        .filter(|state| *state != "[*]")
+        .collect();
+    assert_eq!(drawn, phases);
 }
 
 /// The files of the tokio adapter's client that report facts and carry out steps.
