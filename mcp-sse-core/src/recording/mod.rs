@@ -83,12 +83,12 @@
 //! (or `resumption`, `listening`, `channel`, `deletion`; with `progress_token`, `last_event_id` and `retry` if there are any), the
 //! fourth has the fields of `ExchangeConfig`, and the exchange is number 1.
 //!
-//! What happens to exchange *x* at a time, in the words of [`Exchange`](crate::exchange::Exchange): `on_connected x`,
+//! What happens to exchange *x* at a time, in the words of [`Exchange`]: `on_connected x`,
 //! `on_reused x`, `on_sending x`, `on_sent x`, `on_head x 200 content-type=text/event-stream ...` (headers by name; a date
 //! may be `@` and seconds since 1970), `on_body x | bytes`, `on_end x marked` (`unmarked`, `short`, `discarded`), `on_broken x
 //! reset` (any kind of break), `on_timeout x`, `cancel_exchange x`, `drain_until x until=.. bytes=..`.
 //!
-//! What is asked of a client, in the words of [`Client`](crate::client::Client): `call METHOD`, `notify METHOD`, `listen`
+//! What is asked of a client, in the words of [`Client`]: `call METHOD`, `notify METHOD`, `listen`
 //! (each with the fields of `CallOptions`, and the parameters or the filter as payload), `respond c id=.. | result` (or `error=CODE |
 //! message`), `cancel c`, `close`, `read_to_end c`, `lend_exchange x`, `return_exchange x`, `forget_exchange x`,
 //! `on_timeout`, `poll_step`, `poll_step_of c`. Calls and exchanges are numbered from 1 in the order of their beginning.

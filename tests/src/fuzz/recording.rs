@@ -209,10 +209,8 @@ impl Play {
                 self.exchanges.push((id, own));
             }
             Some(Step::Background(_, call)) => self.calls.push(call),
-            Some(Step::Event(call, event)) => {
-                if let CallEvent::Request { message, awaits_reply: true, .. } = &event {
-                    self.asked.extend(message.id().map(|id| (call, id.clone())));
-                }
+            Some(Step::Event(call, CallEvent::Request { message, awaits_reply: true, .. })) => {
+                self.asked.extend(message.id().map(|id| (call, id.clone())));
             }
             _ => {}
         }
