@@ -108,6 +108,7 @@ pub(super) fn is_earlier(head: &RequestHead, config: &ServerConfig) -> bool {
 }
 
 /// What a body holds.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made, and a box would cost more")]
 pub(super) enum Body {
     Message(Message, Seen),
     /// An array: 2025-03-26 takes one.
