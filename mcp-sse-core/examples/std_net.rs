@@ -2,6 +2,7 @@
 //!
 //! `cargo run -p mcp-sse-core --example std_net` starts a server that loses the first answer, so that the call is sent twice.
 //! `… --example std_net -- http://HOST/PATH` asks that server for its tools. One exchange at a time, so only 2026-07-28.
+#![allow(clippy::disallowed_methods, reason = "an embedder has a clock; the core has none")]
 
 mod http1;
 

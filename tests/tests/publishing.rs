@@ -87,8 +87,7 @@ fn no_dependency_wants_a_newer_rust_than_the_crate_says() {
                 // Neither what tests need nor what is for a feature that says so.
                 let kinds = dependency["dep_kinds"].as_array().expect("a list of kinds");
                 kinds.iter().any(|kind| kind["kind"] != "dev")
-                    && !(id == text(root, "id")
-                        && left_out.contains(&text(by_id[text(dependency, "pkg")], "name").to_owned()))
+                    && !(id == text(root, "id") && left_out.contains(text(by_id[text(dependency, "pkg")], "name")))
             });
             waiting.extend(needed.map(|dependency| text(dependency, "pkg")));
         }
