@@ -94,14 +94,14 @@ impl Stream {
         };
         let session = &mut tls.session;
         if session.wants_write() {
-            return or_nothing(session.write_tls(socket.to_write(wait)?)).map(drop);
+            return or_nothing(session.write_tls(socket.for_write(wait)?)).map(drop);
         }
-        if or_nothing(session.read_tls(socket.to_read(wait)?))? == Some(0) {
+        if or_nothing(session.read_tls(socket.for_read(wait)?))? == Some(0) {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         session.process_new_packets().map(drop).map_err(|error| {
             // The peer learns why, if it still listens.
-            socket.to_write(wait).and_then(|socket| session.write_tls(socket)).ok();
+            socket.for_write(wait).and_then(|socket| session.write_tls(socket)).ok();
             io::Error::new(ErrorKind::InvalidData, error)
         })
     }
@@ -110,7 +110,7 @@ impl Stream {
     pub(crate) fn read(&mut self, buffer: &mut [u8], wait: Wait) -> io::Result<Input> {
         let Self { socket, tls } = self;
         let Some(tls) = tls else {
-            return Ok(match or_nothing(socket.to_read(wait)?.read(buffer))? {
+            return Ok(match or_nothing(socket.for_read(wait)?.read(buffer))? {
                 None => Input::Nothing,
                 Some(0) => Input::End,
                 Some(bytes) => Input::Bytes(bytes),
@@ -119,7 +119,7 @@ impl Stream {
         if let Some(input) = tls.plaintext(buffer)? {
             return Ok(input);
         }
-        if or_nothing(tls.session.read_tls(socket.to_read(wait)?))?.is_none() {
+        if or_nothing(tls.session.read_tls(socket.for_read(wait)?))?.is_none() {
             return Ok(Input::Nothing);
         }
         tls.process();
@@ -129,7 +129,7 @@ impl Stream {
     /// Writes from `bytes`, waiting once at most. With nothing left to take it flushes what TLS holds.
     pub(crate) fn write(&mut self, bytes: &[u8], wait: Wait) -> io::Result<Output> {
         let Self { socket, tls } = self;
-        let socket = socket.to_write(wait)?;
+        let socket = socket.for_write(wait)?;
         let Some(Tls { session, .. }) = tls.as_deref_mut() else {
             let written = or_nothing(socket.write(bytes))?.unwrap_or(0);
             return Ok(Output { taken: written, written, is_flushed: true });
@@ -145,7 +145,7 @@ impl Stream {
         if let Some(Tls { session, .. }) = self.tls.as_deref_mut() {
             session.send_close_notify();
             // A peer that does not take it sees the end of the connection.
-            session.write_tls(self.socket.to_write(Wait::No)?).ok();
+            session.write_tls(self.socket.for_write(Wait::No)?).ok();
         }
         self.socket.socket.shutdown(Shutdown::Write)
     }
@@ -157,7 +157,7 @@ impl Stream {
         let Some(tls) = tls else {
             return !matches!(or_nothing(socket.peek()), Ok(None));
         };
-        let Ok(socket) = socket.to_read(Wait::No) else {
+        let Ok(socket) = socket.for_read(Wait::No) else {
             return true;
         };
         // Records that carry nothing for us, such as session tickets, are no news; a flood of them is.
@@ -213,7 +213,7 @@ impl Drop for Stream {
         if let Some(Tls { session, .. }) = self.tls.as_deref_mut().filter(|tls| !tls.session.wants_write()) {
             session.send_close_notify();
             // A peer that does not listen any more needs no farewell.
-            self.socket.to_write(Wait::No).and_then(|socket| session.write_tls(socket)).ok();
+            self.socket.for_write(Wait::No).and_then(|socket| session.write_tls(socket)).ok();
         }
         self.socket.socket.shutdown(Shutdown::Both).ok();
     }
@@ -225,7 +225,7 @@ impl Socket {
     }
 
     /// The socket, set for a read that waits so long at most.
-    fn to_read(&mut self, wait: Wait) -> io::Result<&mut TcpStream> {
+    fn for_read(&mut self, wait: Wait) -> io::Result<&mut TcpStream> {
         if let Some(most) = self.block(wait)? {
             if let Some(most) = changed(self.reads_wait, most) {
                 self.socket.set_read_timeout(most)?;
@@ -236,7 +236,7 @@ impl Socket {
     }
 
     /// The socket, set for a write that waits so long at most.
-    fn to_write(&mut self, wait: Wait) -> io::Result<&mut TcpStream> {
+    fn for_write(&mut self, wait: Wait) -> io::Result<&mut TcpStream> {
         if let Some(most) = self.block(wait)? {
             if let Some(most) = changed(self.writes_wait, most) {
                 self.socket.set_write_timeout(most)?;
@@ -261,7 +261,7 @@ impl Socket {
 
     /// Looks for bytes, without waiting and without taking any.
     #[cfg(unix)]
-    fn peek(&mut self) -> io::Result<usize> {
+    fn peek(&self) -> io::Result<usize> {
         let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
         SockRef::from(&self.socket).recv_with_flags(&mut [MaybeUninit::uninit()], flags)
     }
@@ -269,7 +269,7 @@ impl Socket {
     /// Looks for bytes, without waiting and without taking any.
     #[cfg(not(unix))]
     fn peek(&mut self) -> io::Result<usize> {
-        self.to_read(Wait::No)?.peek(&mut [0])
+        self.for_read(Wait::No)?.peek(&mut [0])
     }
 }
 
