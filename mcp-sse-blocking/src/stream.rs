@@ -261,8 +261,7 @@ impl Socket {
 
     /// Looks for bytes, without waiting and without taking any.
     #[cfg(unix)]
-    #[expect(clippy::needless_pass_by_ref_mut, reason = "elsewhere the socket is set for it")]
-    fn peek(&mut self) -> io::Result<usize> {
+    fn peek(&self) -> io::Result<usize> {
         let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
         SockRef::from(&self.socket).recv_with_flags(&mut [MaybeUninit::uninit()], flags)
     }

@@ -255,7 +255,7 @@ fn by_threads(caller: &Blocking, order: Order, memory: &Memory) -> Result<Measur
             let work = |mut line: blocking::Line| {
                 let mut warmed = Ok(());
                 for _ in 0..WARM_UP {
-                    warmed = warmed.and(line.call(job).map(drop));
+                    warmed = warmed.and_then(|()| line.call(job).map(drop));
                 }
                 barrier.wait();
                 warmed?;
