@@ -240,7 +240,11 @@ impl<'a> Walk<'a> {
             if let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
                 let ends = ends(u64::from_le_bytes(*word));
                 if ends == 0 {
-                    at = plain_end(bytes, at + size_of::<u64>());
+                    at += size_of::<u64>();
+                    // Most are short, and not worth a look at a block.
+                    if at > self.at + 2 * BLOCK {
+                        at = plain_end(bytes, at);
+                    }
                     continue;
                 }
                 at += ends.trailing_zeros() as usize / 8;
