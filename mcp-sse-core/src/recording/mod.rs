@@ -218,10 +218,15 @@ impl Recording {
         let bodies = bodies.ok_or(RecordingError { line, wanted: "`bodies` and one of whole, redacted, sized" })?;
         let (subject_at, subject) = header("`client` or `exchange`")?;
         let (config_at, config) = header("`config`")?;
-        Subject::read(&subject, &config).map_err(|(is_config, wanted)| RecordingError {
+        let read = Subject::read(&subject, &config).map_err(|(is_config, wanted)| RecordingError {
             line: if is_config { config_at } else { subject_at },
             wanted,
         })?;
+        let subject = match read {
+            // As a client writes it, so that what is hidden in it is found where it stands.
+            Subject::Client(client) => Line::new("client").arg(client.0.as_str()),
+            Subject::Exchange(..) => subject,
+        };
         let of_client = subject.word == "client";
         let mut lines = Vec::new();
         loop {
