@@ -19,9 +19,10 @@ use alloc::vec::Vec;
 use filler::Fillers;
 use json::Place;
 
-use super::input::head;
+use super::input::{Input, head};
 use super::replay::{ReplayError, Replayed, Sameness, play};
 use super::{Bodies, Recording, without_query};
+use crate::client::Endpoint;
 use crate::http::{ContentCoding, MediaType, ResponseHead};
 use crate::tape::{Line, checksum};
 
@@ -33,9 +34,20 @@ pub(super) fn with_bodies(recording: &Recording, bodies: Bodies) -> Recording {
     match bodies {
         _ if recording.bodies == bodies => shown,
         Bodies::Whole => shown,
-        Bodies::Redacted => redacted(&shown).unwrap_or_else(|| sized(shown)),
+        Bodies::Redacted => {
+            redacted(&shown).filter(|redacted| unreadable(redacted).is_none()).unwrap_or_else(|| sized(shown))
+        }
         Bodies::Sized => sized(shown),
     }
+}
+
+/// The first line that could not be read again: one that somebody wrote by hand, and that what was hidden made into none.
+fn unreadable(recording: &Recording) -> Option<usize> {
+    let of_client = recording.subject.word == "client";
+    let is_readable = |line: &Line| {
+        Line::parse(alloc::format!("{line}").as_bytes()).is_ok_and(|line| Input::read(&line, of_client).is_ok())
+    };
+    recording.lines.iter().position(|(_, line)| !is_readable(line))
 }
 
 /// All payloads withheld.
@@ -52,6 +64,11 @@ fn sized(mut recording: Recording) -> Recording {
     }
     // As far as it can be played, up to what is withheld.
     expect_anew(&mut recording).ok();
+    if let Some(end) = unreadable(&recording) {
+        // It is cut there, as a full one is.
+        recording.lines.truncate(end);
+        recording.is_complete = false;
+    }
     recording
 }
 
@@ -114,7 +131,11 @@ fn hide_config(recording: &mut Recording, fillers: &mut Fillers) {
     let is_client = recording.subject.word == "client";
     for (name, value) in &mut recording.subject.arguments {
         let hidden = match &**name {
-            "" if is_client => filler::url(value.as_bytes()),
+            "" if is_client => {
+                let hidden = String::from_utf8(filler::url(value.as_bytes())).unwrap_or_default();
+                // As it is read again.
+                Endpoint::parse(&hidden).map_or(hidden, |endpoint| String::from(endpoint.as_str())).into_bytes()
+            }
             "last_event_id" => fillers.event_id(value.as_bytes()),
             _ => continue,
         };
