@@ -400,7 +400,9 @@ impl Call {
         let method = self.outgoing.method.as_str();
         self.kind.expects_answer()
             && self.attempts < MAX_REQUESTS.saturating_add(self.options.max_reissues)
-            && (READS.contains(&method) || self.options.replay_safe || config.replay_safe_methods.contains(method))
+            && (READ_METHODS.contains(&method)
+                || self.options.replay_safe
+                || config.replay_safe_methods.contains(method))
     }
 
     /// The request got as far as this verdict says.
@@ -469,8 +471,8 @@ impl Call {
 /// F5: how many requests a call sends at most, besides the replacements that its caller allows.
 const MAX_REQUESTS: u32 = 3;
 
-/// Requests that only read, and so do no harm when they are repeated.
-const READS: [&str; 8] = [
+/// The methods whose requests only read, and so do no harm when they are repeated (F7).
+pub const READ_METHODS: [&str; 8] = [
     "ping",
     "tools/list",
     "resources/list",

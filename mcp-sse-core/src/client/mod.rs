@@ -38,6 +38,7 @@ use alloc::format;
 use core::fmt;
 
 pub use asking::{Asked, ErrorReply, RespondError};
+pub use call::READ_METHODS;
 use call::{Call, Kind, Phase};
 pub use config::{BuildError, ClientConfig, ConfigError, Protocol};
 pub use connections::{ConnectionConfig, IdleConnections};

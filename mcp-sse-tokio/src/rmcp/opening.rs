@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ::rmcp::model::{ErrorData, InitializeResult, JsonRpcMessage, ServerResult};
 use futures_core::Stream;
-use mcp_sse_core::client::{BuildError, CallError, ClientConfig, ConfigError, Protocol};
+use mcp_sse_core::client::{BuildError, CallError, ClientConfig, ConfigError, Protocol, READ_METHODS};
 use mcp_sse_core::http::{Era, ProtocolVersion};
 use serde_json::{Value, json};
 
@@ -22,19 +22,6 @@ use crate::updates::{CallStream, Update};
 
 pub(super) const INITIALIZE: &str = "initialize";
 pub(super) const DISCOVER: &str = "server/discover";
-
-/// What only reads: repeating it does no harm (F14).
-const READS: [&str; 9] = [
-    DISCOVER,
-    "ping",
-    "tools/list",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-];
 
 /// A client that begins with `initialize`.
 pub(super) fn legacy(built: &Client, params: &Value) -> Result<Client, Error> {
@@ -58,7 +45,9 @@ pub(super) fn modern(built: &Client, params: &Value) -> Result<Client, Error> {
 
 fn client(built: &Client, version: ProtocolVersion, info: &Value, capabilities: &Value) -> Result<Client, Error> {
     let config = built.inner().core().config().clone();
-    let config = READS.iter().fold(config, |config, method| config.with_replay_safe_method(*method));
+    // What only reads does no harm when it is repeated (F14).
+    let reads = READ_METHODS.into_iter().chain([DISCOVER]);
+    let config = reads.fold(config, |config, method| config.with_replay_safe_method(method));
     let mut config = config.with_version(version);
     if info.is_object() {
         config = set(config.with_client_info(&info.to_string()))?;
