@@ -300,7 +300,8 @@ pub(crate) fn what_is_recorded_is_replayed_with_the_same_lines_and_status(progra
             std::fs::remove_file(&file).expect("it was written");
             assert_eq!((recorded.status, replayed.status), (Some(status), Some(status)), "{}{text}", replayed.people);
             assert!(!text.contains("secret-token"), "{text}");
-            assert_eq!(text.contains("4111"), bodies == "whole", "{text}");
+            // The card's number whole: a part of it may be a part of the peer's port.
+            assert_eq!(text.contains("4111-1111"), bodies == "whole", "{text}");
             if bodies == "whole" {
                 assert_eq!(without_time(&replayed.lines), without_time(&recorded.lines));
             }
