@@ -9,6 +9,7 @@ mod call;
 mod handler;
 mod serve;
 mod service;
+mod silence;
 
 use std::collections::HashMap;
 use std::fmt;

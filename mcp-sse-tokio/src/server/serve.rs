@@ -8,11 +8,11 @@ use std::mem;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::service::Driving;
+use super::silence::{Noting, Signs, Watch};
 use super::{Server, Service};
 
 /// How connections are served.
@@ -38,8 +39,9 @@ use super::{Server, Service};
 pub struct ServeConfig {
     /// Connections at once; more wait to be accepted. Default 20,000, as many exchanges as the core takes by default.
     pub max_connections: usize,
-    /// How long a request's head may take to arrive, and over HTTP/2 the first one. Default 30 s: a drip of bytes must not hold
-    /// a connection for ever.
+    /// How long a connection may go without a request, its head included, once nothing is to be written any more; over HTTP/2
+    /// the first one. It is ended after that span, and a quarter of it at most. Default 30 s: a drip of bytes must not hold a
+    /// connection for ever.
     pub head_timeout: Duration,
     /// How long TLS's handshake may take. Default 10 s, as for a client.
     pub handshake_timeout: Duration,
@@ -139,6 +141,7 @@ impl Server {
         let most = config.max_connections.clamp(1, Semaphore::MAX_PERMITS);
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let (places, config) = (Arc::new(Semaphore::new(most as usize)), Arc::new(config));
+        let mut watch = Watch::new(config.head_timeout);
         let mut closing = self.inner.is_closing.subscribe();
         {
             let mut is_closing = pin!(closing.wait_for(|is_closing| *is_closing));
@@ -152,14 +155,15 @@ impl Server {
                     if is_closing.as_mut().poll(cx).is_ready() {
                         return Poll::Ready(None);
                     }
+                    watch.poll(cx);
                     next.as_mut().poll(cx).map(Some)
                 });
                 match accepted.await {
                     None => break,
                     Some((place, Ok((socket, peer)))) => {
-                        let (server, config) = (self.clone(), Arc::clone(&config));
+                        let (server, config, signs) = (self.clone(), Arc::clone(&config), watch.add());
                         tokio::spawn(async move {
-                            server.serve_socket(socket, peer, &config).await;
+                            server.serve_socket(socket, peer, signs, &config).await;
                             drop(place);
                         });
                     }
@@ -174,37 +178,39 @@ impl Server {
         Ok(())
     }
 
-    async fn serve_socket(&self, socket: TcpStream, peer: SocketAddr, config: &ServeConfig) {
+    async fn serve_socket(&self, socket: TcpStream, peer: SocketAddr, signs: Arc<Signs>, config: &ServeConfig) {
         // Events are small and written at once; failing to say so costs speed only.
         socket.set_nodelay(true).ok();
         match &config.tls {
-            None => self.serve_connection(socket, peer, config).await,
+            None => self.serve_connection(socket, peer, signs, config).await,
             Some(tls) => {
                 let handshake = TlsAcceptor::from(Arc::clone(tls)).accept(socket);
                 if let Ok(Ok(stream)) = timeout(config.handshake_timeout, handshake).await {
-                    self.serve_connection(stream, peer, config).await;
+                    self.serve_connection(stream, peer, signs, config).await;
                 }
             }
         }
     }
 
-    async fn serve_connection<S>(&self, stream: S, peer: SocketAddr, config: &ServeConfig)
+    async fn serve_connection<S>(&self, stream: S, peer: SocketAddr, signs: Arc<Signs>, config: &ServeConfig)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder
             .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(config.head_timeout)
+            // Which connections are silent is found out otherwise.
+            .header_read_timeout(None)
             .max_buf_size(config.max_head_bytes.max(MIN_BUFFER_BYTES));
         builder
             .http2()
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL)
             .max_header_list_size(u32::try_from(config.max_head_bytes).unwrap_or(u32::MAX));
-        let has_asked = Arc::new(AtomicBool::new(false));
-        let service = FromPeer { service: self.service(), peer, has_asked: Arc::clone(&has_asked) };
+        // What TLS's handshake took is none of a head's time.
+        signs.show();
+        let service = FromPeer { service: self.service(), peer, signs: Arc::clone(&signs) };
+        let stream = Noting { stream, signs: Arc::clone(&signs) };
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let (mut closing, mut ended) = (self.inner.is_closing.subscribe(), self.inner.has_ended.subscribe());
         let mut closing = pin!(closing.wait_for(|is_closing| *is_closing));
@@ -212,8 +218,6 @@ impl Server {
             ended.wait_for(|has_ended| *has_ended).await.ok();
             tokio::time::sleep(FLUSH_TIMEOUT).await;
         });
-        // What tells HTTP/1.1 from HTTP/2, and HTTP/2 without a request, hyper awaits for ever.
-        let mut silence = pin!(tokio::time::sleep(config.head_timeout));
         let (mut is_told, mut listens) = (false, false);
         poll_fn(|cx| {
             // Who listens is woken; to ask again each time would cost more than a look.
@@ -222,10 +226,7 @@ impl Server {
                 is_told = true;
                 connection.as_mut().graceful_shutdown();
             }
-            if connection.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(());
-            }
-            if !has_asked.load(Ordering::Relaxed) && silence.as_mut().poll(cx).is_ready() {
+            if connection.as_mut().poll(cx).is_ready() || signs.is_over(cx) {
                 return Poll::Ready(());
             }
             if is_told { cut.as_mut().poll(cx) } else { Poll::Pending }
@@ -243,7 +244,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 struct FromPeer {
     service: Service,
     peer: SocketAddr,
-    has_asked: Arc<AtomicBool>,
+    signs: Arc<Signs>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for FromPeer {
@@ -252,7 +253,7 @@ impl hyper::service::Service<Request<Incoming>> for FromPeer {
     type Future = Driving<Incoming>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        self.has_asked.store(true, Ordering::Relaxed);
-        self.service.serve(request, self.peer)
+        let underway = self.signs.on_request(request.version() == Version::HTTP_2);
+        self.service.serve(request, self.peer, underway)
     }
 }

@@ -26,6 +26,7 @@ use mcp_sse_core::http::RequestHead;
 use mcp_sse_core::server::{self as core_server, ExchangeId, Output, ReplyBody, ReplyHead};
 
 use super::call::Sender;
+use super::silence::Underway;
 use super::{Errands, Inner};
 
 /// A server as a service: of hyper (`hyper::service::Service`), and of tower (`tower_service::Service`), as axum mounts it.
@@ -54,9 +55,14 @@ impl Service {
     }
 
     /// As the service does it, for a body that can be moved, and from a peer that is known.
-    pub(super) fn serve<B: Body + Unpin>(&self, request: Request<B>, peer: SocketAddr) -> Driving<B> {
+    pub(super) fn serve<B: Body + Unpin>(
+        &self,
+        request: Request<B>,
+        peer: SocketAddr,
+        underway: Underway,
+    ) -> Driving<B> {
         let (parts, body) = request.into_parts();
-        Driving { driven: Driven::new(&self.inner, parts, Some(peer)), body }
+        Driving { driven: Driven::new(&self.inner, parts, Some(peer)), body, underway: Some(underway) }
     }
 }
 
@@ -103,14 +109,18 @@ impl fmt::Debug for Service {
 pub(super) struct Driving<B> {
     driven: Driven,
     body: B,
+    underway: Option<Underway>,
 }
 
 impl<B: Body + Unpin> Future for Driving<B> {
     type Output = Result<Response<ResponseBody>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { driven, body } = &mut *self;
-        driven.poll(Pin::new(body), cx).map(Ok)
+        let Self { driven, body, underway } = &mut *self;
+        driven.poll(Pin::new(body), cx).map(|mut response| {
+            response.body_mut().underway = underway.take();
+            Ok(response)
+        })
     }
 }
 
@@ -195,10 +205,10 @@ enum Next {
 
 fn response(head: ReplyHead, mut exchange: Exchange) -> Response<ResponseBody> {
     let body = match head.body {
-        ReplyBody::Stream => ResponseBody(Rest::Stream(exchange)),
+        ReplyBody::Stream => ResponseBody::of(Rest::Stream(exchange)),
         whole => {
             exchange.is_over = true;
-            ResponseBody(match whole {
+            ResponseBody::of(match whole {
                 ReplyBody::Whole(bytes) => Rest::Whole(Some(Bytes::from(bytes))),
                 _ => Rest::Whole(None),
             })
@@ -400,7 +410,11 @@ impl Drop for Exchange {
 
 /// The body of a response: all of it, or a stream that goes on. Dropped before its end, it tells the server that its reader
 /// is gone.
-pub struct ResponseBody(Rest);
+pub struct ResponseBody {
+    rest: Rest,
+    /// As long as it is not at its end, its connection is not silent.
+    underway: Option<Underway>,
+}
 
 enum Rest {
     Whole(Option<Bytes>),
@@ -410,9 +424,13 @@ enum Rest {
 }
 
 impl ResponseBody {
+    const fn of(rest: Rest) -> Self {
+        Self { rest, underway: None }
+    }
+
     /// A response that cannot be: whoever writes it closes the connection.
     fn broken() -> Response<Self> {
-        let mut response = Response::new(Self(Rest::Broken));
+        let mut response = Response::new(Self::of(Rest::Broken));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         response
     }
@@ -424,7 +442,7 @@ impl Body for ResponseBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let mut bytes = Vec::new();
-        let output = match &mut self.0 {
+        let output = match &mut self.rest {
             Rest::Whole(whole) => return Poll::Ready(whole.take().map(|bytes| Ok(Frame::data(bytes)))),
             Rest::Stream(exchange) => exchange.poll(&mut bytes, cx),
             Rest::Broken => Output::Cut,
@@ -434,23 +452,23 @@ impl Body for ResponseBody {
             Output::Wait => Poll::Pending,
             Output::Bytes => Poll::Ready(Some(Ok(Frame::data(Bytes::from(bytes))))),
             Output::End => {
-                self.0 = Rest::Over;
+                self.rest = Rest::Over;
                 Poll::Ready(None)
             }
             // HTTP/1.1 then closes without the last chunk, HTTP/2 resets the stream: the reader sees that it is not whole.
             _ => {
-                self.0 = Rest::Over;
+                self.rest = Rest::Over;
                 Poll::Ready(Some(Err(ErrorKind::ConnectionAborted.into())))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Rest::Whole(None) | Rest::Over)
+        matches!(self.rest, Rest::Whole(None) | Rest::Over)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.rest {
             Rest::Whole(whole) => SizeHint::with_exact(whole.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Rest::Over => SizeHint::with_exact(0),
             _ => SizeHint::default(),

@@ -80,6 +80,33 @@ fn a_call_that_takes_longer_than_a_head_may_is_not_cut() {
     });
 }
 
+/// Nor is it silent while its last answer is being read.
+#[test]
+fn a_reader_slower_than_a_head_may_be_gets_all_of_its_answer() {
+    let short = Duration::from_millis(200);
+    // Far more than the system keeps between the two.
+    let (bytes_asked, pieces) = (48 << 20, 48);
+    run(async move {
+        let local = Local::new(ServeConfig::default().with_head_timeout(short)).await;
+        let mut socket = local.socket();
+        socket.send(&bytes(&modern("large", &json!({"bytes": bytes_asked}))));
+        let mut piece = vec![0; bytes_asked / pieces];
+        for _ in 0..pieces {
+            std::thread::sleep(short / 10);
+            std::io::Read::read_exact(&mut socket.stream, &mut piece).expect("the answer goes on");
+        }
+        let (mut rest, mut end) = (Vec::new(), [0; 4096]);
+        while !rest.ends_with(b"}") {
+            let taken = std::io::Read::read(&mut socket.stream, &mut end).expect("the answer goes on to its end");
+            assert!(taken > 0, "it was cut");
+            rest.extend_from_slice(&end[..taken]);
+        }
+        // Then it is.
+        assert!(socket.is_at_end());
+        local.end().await;
+    });
+}
+
 #[test]
 fn a_connection_over_the_bound_waits_for_another_to_end() {
     run(async {
