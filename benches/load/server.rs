@@ -28,7 +28,8 @@ pub(crate) fn run(which: &str) -> Result<(), Failure> {
         std::io::stdout().flush()?;
         match which {
             "ours" => Ok(ours()?.serve(listener).await?),
-            "bare" => bare(listener).await,
+            "bare" => bare(listener, true).await,
+            "trusting" => bare(listener, false).await,
             other => Err(format!("no server {other}").into()),
         }
     })
@@ -52,8 +53,8 @@ fn ours() -> Result<Server, Failure> {
     }))
 }
 
-/// hyper alone, with the settings that ours has: reads the request to its end, answers the same bytes.
-async fn bare(listener: TcpListener) -> Result<(), Failure> {
+/// hyper alone, with a bound on a head's time, as ours has one, or with none: reads the request to its end, answers the same bytes.
+async fn bare(listener: TcpListener, is_bounded: bool) -> Result<(), Failure> {
     loop {
         let (socket, _) = listener.accept().await?;
         socket.set_nodelay(true).ok();
@@ -65,7 +66,8 @@ async fn bare(listener: TcpListener) -> Result<(), Failure> {
                 Ok::<_, Infallible>(response)
             });
             let mut builder = auto::Builder::new(TokioExecutor::new());
-            builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
+            let timeout = is_bounded.then_some(Duration::from_secs(30));
+            builder.http1().timer(TokioTimer::new()).header_read_timeout(timeout);
             builder.serve_connection(TokioIo::new(socket), service).await.ok();
         });
     }

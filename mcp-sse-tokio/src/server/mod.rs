@@ -115,7 +115,9 @@ impl Hasher for IdHasher {
 #[derive(Default)]
 struct Errands {
     wakers: Vec<Waker>,
-    calls: Vec<Called>,
+    /// The first request to be answered: nearly always there is one and no more.
+    call: Option<Called>,
+    more_calls: Vec<Called>,
     events: Vec<ServerEvent>,
 }
 
@@ -140,7 +142,11 @@ impl State {
                 ServerEvent::Request(request) => {
                     let sender = sender.cloned().unwrap_or_default();
                     self.calls.insert(request.call, Arc::clone(&sender));
-                    errands.calls.push(Called { request, sender });
+                    let called = Called { request, sender };
+                    match &errands.call {
+                        None => errands.call = Some(called),
+                        Some(_) => errands.more_calls.push(called),
+                    }
                 }
                 ServerEvent::Cancelled { call, reason } => {
                     if let Some(sender) = self.calls.remove(&call) {
@@ -214,7 +220,7 @@ impl Inner {
     }
 
     fn run(self: &Arc<Self>, errands: Errands) {
-        let Errands { wakers, calls, events } = errands;
+        let Errands { wakers, call, more_calls, events } = errands;
         for waker in wakers {
             waker.wake();
         }
@@ -228,7 +234,7 @@ impl Inner {
             }))
             .ok();
         }
-        for called in calls {
+        for called in call.into_iter().chain(more_calls) {
             let id = called.request.call;
             if let Some(answer) = self.answer(called) {
                 self.with_state(None, |state, now| state.conclude(id, answer, now));

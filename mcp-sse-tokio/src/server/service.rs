@@ -313,7 +313,7 @@ impl Exchange {
 
     /// Does what follows from the request.
     fn follow(&mut self, mut errands: Errands) -> Option<Next> {
-        let called = if errands.calls.len() == 1 { errands.calls.pop() } else { None };
+        let called = if errands.more_calls.is_empty() { errands.call.take() } else { None };
         self.inner.run(errands);
         let called = called?;
         let call = called.request.call;

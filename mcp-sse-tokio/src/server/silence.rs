@@ -136,6 +136,20 @@ pub(super) struct Noting<S> {
     pub(super) signs: Arc<Signs>,
 }
 
+/// So many bytes are written as one piece: to give the system several costs it more than it costs to copy them.
+const GATHERED_BYTES: usize = 1024;
+
+/// Puts pieces behind one another, if there is room for them.
+fn gather<'a>(pieces: &[io::IoSlice<'_>], room: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut end = 0;
+    for piece in pieces {
+        let start = end;
+        end += piece.len();
+        room.get_mut(start..end)?.copy_from_slice(piece);
+    }
+    room.get(..end)
+}
+
 impl<S> Noting<S> {
     fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if written.is_ready() {
@@ -162,7 +176,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Noting<S> {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        let mut gathered = [0; GATHERED_BYTES];
+        let written = match gather(bytes, &mut gathered) {
+            Some(gathered) => Pin::new(&mut self.stream).poll_write(cx, gathered),
+            None => Pin::new(&mut self.stream).poll_write_vectored(cx, bytes),
+        };
         self.note(written)
     }
 
