@@ -14,6 +14,9 @@ pub(super) type Step<T> = Option<T>;
 /// Bytes looked at together in what is long. Compilers make a few vector instructions of them.
 const BLOCK: usize = 32;
 
+/// Words of eight bytes in which names and small values end.
+const SHORT: usize = 3;
+
 /// Behind white space, if there is any.
 #[inline(always)]
 pub(super) fn after_space(rest: &[u8]) -> &[u8] {
@@ -126,25 +129,29 @@ pub(super) fn after_colon(rest: &[u8]) -> Step<&[u8]> {
 #[inline(always)]
 pub(super) fn after_string(rest: &[u8]) -> Step<&[u8]> {
     match after_short_string(rest) {
-        Some(after) => Some(after),
-        None => after_long_string(rest),
+        Ok(after) => Some(after),
+        Err(within) => after_long_string(within),
     }
 }
 
-/// Behind the end of a string of few bytes, none of them an escape; nothing if it may be another.
+/// Behind the end of a string of few bytes, none of them an escape; or a place within it, up to which there is none.
 #[inline(always)]
-pub(super) fn after_short_string(rest: &[u8]) -> Option<&[u8]> {
+pub(super) fn after_short_string(rest: &[u8]) -> Result<&[u8], &[u8]> {
     let mut rest = rest;
-    for _ in 0..2 {
-        let (word, after) = rest.split_first_chunk()?;
+    for _ in 0..SHORT {
+        let Some((word, after)) = rest.split_first_chunk() else {
+            break;
+        };
         let ends = ends(u64::from_le_bytes(*word));
         if ends != 0 {
-            let (quote, after) = rest.get(first(ends)..)?.split_first()?;
-            return (*quote == b'"').then_some(after);
+            return match rest.get(first(ends)..) {
+                Some([b'"', after @ ..]) => Ok(after),
+                _ => Err(rest),
+            };
         }
         rest = after;
     }
-    None
+    Err(rest)
 }
 
 /// Behind a string, from within.

@@ -110,23 +110,23 @@ impl<'a> Walk<'a> {
         };
         let short = after::after_short_string(rest);
         self.rest = match short {
-            Some(after) => after,
-            None => after::after_long_string(rest)?,
+            Ok(after) => after,
+            Err(within) => after::after_long_string(within)?,
         };
         let raw = self.since(start)?;
         self.colon()?;
-        Some(RawKey { raw, has_escapes: short.is_none() && raw.contains('\\') })
+        Some(RawKey { raw, has_escapes: short.is_err() && raw.contains('\\') })
     }
 
     /// Steps over the colon that follows a key, up to the value.
-    #[inline]
+    #[inline(always)]
     pub(super) fn colon(&mut self) -> Step<()> {
         self.rest = after::after_space(after::after_colon(self.rest)?);
         Some(())
     }
 
     /// Steps over what follows the value of a member; tells whether another member comes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end_member(&mut self) -> Step<bool> {
         let (byte, after) = after::next(self.rest)?;
         self.rest = after;
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Steps over one value; its first byte stands here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value(&mut self) -> Step<()> {
         let (&first, rest) = self.rest.split_first()?;
         self.rest = after::after_value(first, rest)?;
