@@ -104,11 +104,13 @@ impl Envelope<'_> {
 /// assert_eq!(twice, Err(ReadError::Malformed { id: Some(Id::from(7)), problem }));
 /// # Ok::<(), ReadError>(())
 /// ```
+#[inline]
 pub fn read(text: &str) -> Result<Envelope<'_>, ReadError> {
     read_with(text, Walk::value)
 }
 
 /// As [`read`], with somebody else to step over the value of `params`, who may look at it on the way.
+#[inline]
 pub(super) fn read_with<'a>(
     text: &'a str,
     params: impl FnMut(&mut Walk<'a>) -> Option<()>,
@@ -153,6 +155,7 @@ pub(super) fn start(text: &str) -> usize {
     offset(text.trim_start_matches(WHITE_SPACE), text)
 }
 
+#[inline]
 fn classify<'a>(text: &'a str, members: &Members<'a>) -> Result<Envelope<'a>, Problem> {
     let at = |raw: &str| offset(raw, text);
     refuse_duplicate(text, members)?;
@@ -192,6 +195,7 @@ fn id(text: &str, raw: &str) -> Result<Id, Problem> {
     Id::from_checked(raw).map_err(|unreadable| unreadable.in_member(Member::Id, offset(raw, text)))
 }
 
+#[inline]
 fn method<'a>(text: &str, raw: &'a str) -> Result<Cow<'a, str>, Problem> {
     match decode(raw) {
         Some(decoded) if !decoded.is_lossy => Ok(decoded.text),
