@@ -141,17 +141,15 @@ impl Body {
     }
 
     /// Takes from the front of `input` until an item is ready or nothing is left.
+    #[inline]
     pub(super) fn feed(&mut self, input: &mut &[u8]) -> Result<Option<Item>, Fault> {
-        if self.queued.is_empty() {
-            let before = input.len();
-            let result = self.advance(input);
-            self.received = self.received.saturating_add((before - input.len()) as u64);
-            // What was good before a fault is given out first; the fault comes again with the next call.
-            if self.queued.is_empty() {
-                return result.map(|()| None);
-            }
+        if !self.queued.is_empty() {
+            return Ok(self.queued.next());
         }
-        Ok(self.queued.next())
+        let before = input.len();
+        let result = self.advance(input);
+        self.received = self.received.saturating_add((before - input.len()) as u64);
+        result
     }
 
     /// Whether an item may come without further bytes.
@@ -163,24 +161,23 @@ impl Body {
         }
     }
 
-    fn advance(&mut self, input: &mut &[u8]) -> Result<(), Fault> {
-        #[cfg(feature = "gzip")]
-        self.look_for_gzip(input)?;
+    #[inline]
+    fn advance(&mut self, input: &mut &[u8]) -> Result<Option<Item>, Fault> {
         match &mut self.coding {
             Coding::Identity => self.reader.read(input, &mut self.queued),
             #[cfg(feature = "gzip")]
-            Coding::FirstByte { .. } => Ok(()),
+            Coding::FirstByte { .. } => self.look_for_gzip(input),
             #[cfg(feature = "gzip")]
             Coding::Inflate(inflating) => inflating.advance(input, &mut self.reader, &mut self.queued),
         }
     }
 
     #[cfg(feature = "gzip")]
-    fn look_for_gzip(&mut self, input: &mut &[u8]) -> Result<(), Fault> {
+    fn look_for_gzip(&mut self, input: &mut &[u8]) -> Result<Option<Item>, Fault> {
         let [first, second] = GZIP_MAGIC;
         while let Coding::FirstByte { held } = &mut self.coding {
             match (*held, input.split_first()) {
-                (_, None) => break,
+                (_, None) => return Ok(None),
                 (false, Some((byte, rest))) if *byte == first => {
                     *held = true;
                     *input = rest;
@@ -189,15 +186,14 @@ impl Body {
                 (true, Some((byte, _))) => {
                     let gzip = if *byte == second { ContentCoding::Gzip } else { ContentCoding::Identity };
                     self.coding = Coding::undoing(gzip, &self.reader.limits);
-                    let mut held: &[u8] = &[first];
-                    match &mut self.coding {
-                        Coding::Inflate(inflating) => inflating.advance(&mut held, &mut self.reader, &mut self.queued),
-                        _ => self.reader.read(&mut held, &mut self.queued),
-                    }?;
+                    let item = self.advance(&mut &[first][..])?;
+                    if item.is_some() {
+                        return Ok(item);
+                    }
                 }
             }
         }
-        Ok(())
+        self.advance(input)
     }
 
     /// Says that no more bytes come, however that is: whether the coded data is short (E13).
@@ -317,16 +313,16 @@ impl Inflating {
         Box::new(Self { inflater, piece: Vec::new(), taken: 0, error: None })
     }
 
-    fn advance(&mut self, input: &mut &[u8], reader: &mut Reader, queued: &mut Items) -> Result<(), Fault> {
+    fn advance(&mut self, input: &mut &[u8], reader: &mut Reader, queued: &mut Items) -> Result<Option<Item>, Fault> {
         loop {
             let mut rest = self.piece.get(self.taken..).unwrap_or_default();
             if !rest.is_empty() {
                 let before = rest.len();
                 let result = reader.read(&mut rest, queued);
                 self.taken += before - rest.len();
-                result?;
-                if !queued.is_empty() {
-                    return Ok(());
+                let item = result?;
+                if item.is_some() {
+                    return Ok(item);
                 }
                 continue;
             }
@@ -339,7 +335,7 @@ impl Inflating {
             self.piece.clear();
             self.taken = 0;
             match self.inflater.inflate(input, &mut self.piece) {
-                Ok(Progress::NeedInput) if self.piece.is_empty() => return Ok(()),
+                Ok(Progress::NeedInput) if self.piece.is_empty() => return Ok(None),
                 Ok(_) => {}
                 // What was inflated before the fault is good.
                 Err(error) => self.error = Some(error),
@@ -354,8 +350,17 @@ impl Reader {
         self.manner.streams_only && !self.manner.is_failed
     }
 
-    /// Takes from the front of `bytes` until an item is queued or nothing is left.
-    fn read(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {
+    /// Takes from the front of `bytes` until an item is found or nothing is left. What more came with it is queued.
+    #[inline]
+    fn read(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<Option<Item>, Fault> {
+        match &self.content {
+            Content::EventStream(_) if self.excerpt.is_none() => Ok(self.read_events(bytes, queued)),
+            _ => self.read_other(bytes, queued),
+        }
+    }
+
+    /// The same of any content, while its first bytes are kept if they are to be.
+    fn read_other(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<Option<Item>, Fault> {
         let whole = *bytes;
         let result = self.read_content(bytes, queued);
         if let Some(excerpt) = &mut self.excerpt {
@@ -371,7 +376,7 @@ impl Reader {
         result
     }
 
-    fn read_content(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {
+    fn read_content(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<Option<Item>, Fault> {
         if let Content::Untold(held) = &mut self.content {
             let told = match first_telling(held, bytes) {
                 Some(told) => told,
@@ -380,7 +385,7 @@ impl Reader {
                 None => {
                     held.extend_from_slice(bytes);
                     *bytes = &[];
-                    return Ok(());
+                    return Ok(None);
                 }
             };
             let held = core::mem::take(held);
@@ -393,13 +398,13 @@ impl Reader {
                     Content::EventStream(Box::new(decoder(&self.limits, self.manner.tracks_cursor)))
                 }
             };
-            // White space and a BOM alone complete nothing, so this queues no item and takes all.
+            // White space and a BOM alone complete nothing, so this finds no item and takes all.
             self.read_told(&mut held.as_slice(), queued)?;
         }
         self.read_told(bytes, queued)
     }
 
-    fn read_told(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<(), Fault> {
+    fn read_told(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Result<Option<Item>, Fault> {
         match &mut self.content {
             Content::Json(body) => {
                 let limit = self.limits.max_json_bytes;
@@ -408,56 +413,52 @@ impl Reader {
                 }
                 body.extend_from_slice(bytes);
                 *bytes = &[];
-                Ok(())
             }
-            Content::EventStream(_) => {
-                while !bytes.is_empty() && queued.is_empty() {
-                    self.read_part(bytes, queued);
-                }
-                Ok(())
-            }
-            Content::Opaque => {
-                *bytes = &[];
-                Ok(())
-            }
-            Content::Untold(_) => Ok(()),
+            Content::EventStream(_) => return Ok(self.read_events(bytes, queued)),
+            Content::Opaque => *bytes = &[],
+            Content::Untold(_) => {}
         }
+        Ok(None)
     }
 
-    /// One event, block or error of an event stream.
-    fn read_part(&mut self, bytes: &mut &[u8], queued: &mut Items) {
+    /// Events, blocks and errors of an event stream, up to the first that is an item.
+    fn read_events(&mut self, bytes: &mut &[u8], queued: &mut Items) -> Option<Item> {
         let Content::EventStream(decoder) = &mut self.content else {
-            return;
+            return None;
         };
-        let block_ended = match decoder.decode_part(bytes) {
-            Ok(None) => return,
-            Ok(Some(Part::Event(event))) => {
-                if self.manner.tracks_cursor {
-                    self.has_new_id = keep_cursor(&mut self.manner.cursor, event.last_event_id());
+        while !bytes.is_empty() {
+            match decoder.decode_part(bytes) {
+                Ok(None) => {}
+                Ok(Some(Part::Event(event))) => {
+                    if self.manner.tracks_cursor {
+                        self.has_new_id = keep_cursor(&mut self.manner.cursor, event.last_event_id());
+                    }
+                    if event.kind() == MESSAGE && !event.data().is_empty() {
+                        // So most messages begin, and need no second look.
+                        if event.data().starts_with('{') {
+                            return Some(salvage::read_object(event));
+                        }
+                        *queued = salvage::read_items(event, self.manner.arrays);
+                        if !queued.is_empty() {
+                            return queued.next();
+                        }
+                    } else if self.manner.endpoints && event.kind() == ENDPOINT {
+                        return Some(Item::Endpoint(event.into_data()));
+                    } else {
+                        // E23: another type, or a priming event.
+                        self.ignored.events += 1;
+                    }
                 }
-                if event.kind() == MESSAGE && !event.data().is_empty() {
-                    *queued = salvage::read_items(event, self.manner.arrays);
-                } else if self.manner.endpoints && event.kind() == ENDPOINT {
-                    *queued = Items::one(Item::Endpoint(event.into_data()));
-                } else {
-                    // E23: another type, or a priming event.
-                    self.ignored.events += 1;
+                Ok(Some(_)) => {
+                    if self.manner.tracks_cursor {
+                        keep_cursor(&mut self.manner.cursor, decoder.last_event_id());
+                    }
                 }
-                false
+                Err(DecodeError::EventTooLarge { limit, .. }) => return Some(Item::Oversized(limit as u64)),
+                Err(_) => self.ignored.events += 1,
             }
-            Ok(Some(_)) => true,
-            Err(DecodeError::EventTooLarge { limit, .. }) => {
-                *queued = Items::one(Item::Oversized(limit as u64));
-                false
-            }
-            Err(_) => {
-                self.ignored.events += 1;
-                false
-            }
-        };
-        if block_ended && self.manner.tracks_cursor {
-            keep_cursor(&mut self.manner.cursor, decoder.last_event_id());
         }
+        None
     }
 }
 

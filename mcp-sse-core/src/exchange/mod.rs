@@ -346,16 +346,22 @@ impl Exchange {
 
     /// The next event, in order. Drain it to `None` after each input.
     #[must_use = "an event that is dropped is lost"]
+    #[inline]
     pub fn poll_event(&mut self) -> Option<ExchangeEvent> {
-        let event = self.events.pop_front();
-        if let Some(event) = &event {
-            taping::note_event(&mut self.tape, event);
-        }
+        // Each input is asked after to `None`.
+        if self.events.is_empty() { None } else { self.next_event() }
+    }
+
+    fn next_event(&mut self) -> Option<ExchangeEvent> {
+        taping::note_event(&mut self.tape, self.events.front()?);
         let may_hold_more = self.closing.is_some() || self.body.as_ref().is_some_and(Body::may_hold_more);
-        if event.is_some() && may_hold_more {
-            // E2: what came with it in the same bytes does not wait for more of them.
-            self.read_until_event(&mut &[][..]);
-        }
+        if may_hold_more { self.poll_and_read_on() } else { self.events.pop_front() }
+    }
+
+    /// E2: what came with an event in the same bytes does not wait for more of them.
+    fn poll_and_read_on(&mut self) -> Option<ExchangeEvent> {
+        let event = self.events.pop_front();
+        self.read_until_event(&mut &[][..]);
         event
     }
 

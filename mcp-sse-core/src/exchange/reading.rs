@@ -87,6 +87,7 @@ impl Exchange {
     }
 
     /// One item of what an ending leaves: what was taken and kept, then a JSON body, then an unfinished event (E9).
+    #[inline(never)]
     fn read_closing(&mut self, mut closing: Closing) -> bool {
         let is_cut = !matches!(closing.ending, Ending::Marked | Ending::Unmarked);
         match &mut closing.rest {

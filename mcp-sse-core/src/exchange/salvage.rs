@@ -69,7 +69,7 @@ pub(super) struct Items {
 }
 
 impl Items {
-    pub(super) const fn one(item: Item) -> Self {
+    const fn one(item: Item) -> Self {
         Self { next: Some(item), array: None }
     }
 
@@ -113,10 +113,6 @@ impl Iterator for Items {
 
 /// Reads one text as a message or, where the revision has them, as an array of messages.
 pub(super) fn read_items(text: impl Text, arrays: bool) -> Items {
-    // So most texts begin, and need no second look.
-    if text.text().starts_with('{') {
-        return Items::one(read_object(text));
-    }
     Items::one(match jsonrpc::shape(text.text()) {
         Shape::Object => read_object(text),
         Shape::Array if arrays => match ArrayCursor::new(text.text()) {
@@ -132,19 +128,15 @@ pub(super) fn read_items(text: impl Text, arrays: bool) -> Items {
     })
 }
 
-fn read_object(text: impl Text) -> Item {
+/// Reads one text that begins as an object.
+#[inline]
+pub(super) fn read_object(text: impl Text) -> Item {
     let layout = match jsonrpc::read(text.text()) {
         Ok(envelope) => envelope.into_layout(text.text()),
         Err(error @ ReadError::Malformed { .. }) => return Item::Malformed(error),
         Err(_) => return no_message(text.text(), Item::Scalar),
     };
-    match Message::with_layout(text.into_string(), layout) {
-        Ok(message) => Item::Message(message),
-        Err(rejected) => match rejected.into_parts() {
-            (_, error @ ReadError::Malformed { .. }) => Item::Malformed(error),
-            (text, _) => no_message(&text, Item::Scalar),
-        },
-    }
+    Item::Message(Message::of_same(text.into_string(), layout))
 }
 
 /// What a text is that is no message: `json` if it is JSON at all.

@@ -104,23 +104,31 @@ impl Envelope<'_> {
 /// assert_eq!(twice, Err(ReadError::Malformed { id: Some(Id::from(7)), problem }));
 /// # Ok::<(), ReadError>(())
 /// ```
+#[inline]
 pub fn read(text: &str) -> Result<Envelope<'_>, ReadError> {
     read_with(text, Walk::value)
 }
 
 /// As [`read`], with somebody else to step over the value of `params`, who may look at it on the way.
+#[inline]
 pub(super) fn read_with<'a>(
     text: &'a str,
     params: impl FnMut(&mut Walk<'a>) -> Option<()>,
 ) -> Result<Envelope<'a>, ReadError> {
-    if shape(text) != Shape::Object {
-        return Err(match check(text) {
-            Completeness::Whole => ReadError::NotAnObject { position: start(text) },
-            _ => syntax(text),
-        });
+    let mut members = Members::default();
+    if members.collect(text, Level::Envelope, params).is_none() {
+        return Err(no_object(text));
     }
-    let members = Members::collect(text, Level::Envelope, params).ok_or_else(|| syntax(text))?;
     classify(text, &members).map_err(|problem| ReadError::Malformed { id: readable_id(&members), problem })
+}
+
+/// What is wrong with a text whose members could not be collected.
+#[cold]
+fn no_object(text: &str) -> ReadError {
+    match check(text) {
+        Completeness::Whole if shape(text) != Shape::Object => ReadError::NotAnObject { position: start(text) },
+        _ => syntax(text),
+    }
 }
 
 /// The id of a malformed message, for who asks whose it is.
@@ -147,6 +155,7 @@ pub(super) fn start(text: &str) -> usize {
     offset(text.trim_start_matches(WHITE_SPACE), text)
 }
 
+#[inline]
 fn classify<'a>(text: &'a str, members: &Members<'a>) -> Result<Envelope<'a>, Problem> {
     let at = |raw: &str| offset(raw, text);
     refuse_duplicate(text, members)?;
@@ -186,6 +195,7 @@ fn id(text: &str, raw: &str) -> Result<Id, Problem> {
     Id::from_checked(raw).map_err(|unreadable| unreadable.in_member(Member::Id, offset(raw, text)))
 }
 
+#[inline]
 fn method<'a>(text: &str, raw: &'a str) -> Result<Cow<'a, str>, Problem> {
     match decode(raw) {
         Some(decoded) if !decoded.is_lossy => Ok(decoded.text),
@@ -197,9 +207,10 @@ fn method<'a>(text: &str, raw: &'a str) -> Result<Cow<'a, str>, Problem> {
 /// Reads the `error` member, a slice of `text` whose grammar was checked.
 fn error_object<'a>(text: &str, raw: &'a str) -> Result<ErrorObject<'a>, Problem> {
     let position = offset(raw, text);
-    let Some(members) = Members::collect(raw, Level::Error, Walk::value) else {
+    let mut members = Members::default();
+    if members.collect(raw, Level::Error, Walk::value).is_none() {
         return Err(Problem::WrongType { member: Member::Error, position });
-    };
+    }
     refuse_duplicate(text, &members)?;
     let required = |member| members.get(member).ok_or(Problem::Missing { member, position });
     let wrong = |member, raw: &str| Problem::WrongType { member, position: offset(raw, text) };

@@ -6,7 +6,8 @@
 
 use alloc::vec::Vec;
 
-use super::walk::{Walk, is_plain};
+use super::after::is_plain;
+use super::walk::Walk;
 
 /// What a text is worth as JSON: one whole value, the beginning of one, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +89,7 @@ fn is_whole(text: &str) -> bool {
     walk.space();
     let value = walk.value();
     walk.space();
-    value.is_some() && walk.is_at_end()
+    value.is_some() && walk.ahead().is_empty()
 }
 
 /// As [`check`], for bytes that may end anywhere, inside a character too.

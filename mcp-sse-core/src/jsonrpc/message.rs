@@ -55,6 +55,7 @@ enum Text {
 }
 
 impl Text {
+    #[inline]
     fn new(decoded: Cow<'_, str>, text: &str) -> Self {
         match decoded {
             Cow::Borrowed(part) => Self::Plain(place(part, text)),
@@ -79,6 +80,7 @@ impl Envelope<'_> {
     /// Turns what was read into places in `text`, the text it was read from. With another text the layout is of no use:
     /// [`Message::with_layout`] will read anew.
     #[must_use]
+    #[inline]
     pub fn into_layout(self, text: &str) -> Layout {
         let place = |part| place(part, text);
         let parts = match self {
@@ -189,10 +191,15 @@ impl Message {
         match read_with(&text, params) {
             Ok(envelope) => {
                 let layout = envelope.into_layout(&text);
-                Ok(Self { text, layout })
+                Ok(Self::of_same(text, layout))
             }
             Err(error) => Err(RejectedText::new(text, error)),
         }
+    }
+
+    /// Keeps a text and the layout that was read of that same text.
+    pub(crate) const fn of_same(text: String, layout: Layout) -> Self {
+        Self { text, layout }
     }
 
     /// Keeps a text that was read already, without a second scan.

@@ -28,6 +28,7 @@
 //!
 //! Nothing here recurses: nesting costs at most one byte of memory a level while a text is read, and no stack.
 
+mod after;
 mod array;
 mod envelope;
 mod error;

@@ -62,7 +62,7 @@ pub(crate) fn each_member<'a>(text: &'a str, mut tell: impl FnMut(RawMember<'a>)
         });
     }
     walk.space();
-    if step.is_some() && walk.is_at_end() {
+    if step.is_some() && walk.ahead().is_empty() {
         return Ok(());
     }
     Err(match (shape(text), super::check(text)) {

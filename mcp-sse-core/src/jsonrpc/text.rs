@@ -47,11 +47,39 @@ pub(super) struct Decoded<'a> {
 }
 
 /// Reads a raw JSON string, quotes included. Nothing if the raw value is no string.
+#[inline]
 pub(super) fn decode(raw: &str) -> Option<Decoded<'_>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.contains('\\') {
-        return Some(Decoded { text: Cow::Borrowed(inner), is_lossy: false });
+    if has_backslash(inner.as_bytes()) {
+        return decode_escapes(inner);
     }
+    Some(Decoded { text: Cow::Borrowed(inner), is_lossy: false })
+}
+
+/// Methods and keys are short, and a search that is called costs more than it finds.
+#[inline]
+fn has_backslash(bytes: &[u8]) -> bool {
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return bytes.contains(&b'\\');
+    };
+    let mut rest = bytes;
+    while let Some((word, after)) = rest.split_first_chunk::<8>() {
+        if word_has_backslash(*word) {
+            return true;
+        }
+        rest = after;
+    }
+    word_has_backslash(*last)
+}
+
+#[inline]
+const fn word_has_backslash(word: [u8; 8]) -> bool {
+    let zeros = u64::from_ne_bytes(word) ^ u64::from_ne_bytes([b'\\'; 8]);
+    // Only a zero byte borrows, or the one above it.
+    zeros.wrapping_sub(u64::from_ne_bytes([1; 8])) & !zeros & u64::from_ne_bytes([0x80; 8]) != 0
+}
+
+fn decode_escapes(inner: &str) -> Option<Decoded<'_>> {
     let mut text = String::with_capacity(inner.len());
     let mut is_lossy = false;
     let mut rest = inner;

@@ -93,3 +93,26 @@ fn deep_results_are_kept_and_refused_by_types() {
     assert!(!error.is_absent());
     assert!(error.position().is_some_and(|position| position < 200));
 }
+
+/// Objects and arrays in turn, at depths around those at which what is open is kept in another word.
+#[test]
+fn each_level_is_closed_by_its_own_bracket() {
+    for depth in [1, 2, 62, 63, 64, 65, 126, 127, 128, 129, 200] {
+        for seed in [0x5555_5555_5555_5555_u64, 0x0123_4567_89ab_cdef, u64::MAX, 0] {
+            let is_object = |level: usize| seed >> (level * 7 % 64) & 1 == 1;
+            let opened: String = (0..depth).map(|level| if is_object(level) { "{\"a\":" } else { "[" }).collect();
+            let closed = |wrong: usize| -> String {
+                let bracket = |level| if is_object(level) == (level != wrong) { '}' } else { ']' };
+                (0..depth).rev().map(bracket).collect()
+            };
+            assert_eq!(check(&format!("{opened}0{}", closed(usize::MAX))), Completeness::Whole);
+            // Opened, left and opened again at the deepest place.
+            assert_eq!(check(&format!("{opened}[[[{{}}]],{{}}]{}", closed(usize::MAX))), Completeness::Whole);
+            for wrong in 0..depth {
+                let text = format!("{opened}0{}", closed(wrong));
+                let position = text.len() - 1 - wrong;
+                assert_eq!(check(&text), Completeness::Invalid { position }, "{depth} {wrong}");
+            }
+        }
+    }
+}

@@ -10,3 +10,4 @@ mod malformed;
 mod message;
 mod object;
 mod random;
+mod strings;
