@@ -397,7 +397,7 @@ impl Call {
     /// F7: whether the request may be sent again after a 404, which a gateway can send after the call ran; and F5:
     /// whether there was not enough of that already.
     pub(super) fn may_be_repeated(&self, config: &ClientConfig) -> bool {
-        let method = self.outgoing.method.as_str();
+        let method = &*self.outgoing.method;
         self.kind.expects_answer()
             && self.attempts < MAX_REQUESTS.saturating_add(self.options.max_reissues)
             && (READ_METHODS.contains(&method)
@@ -416,7 +416,7 @@ impl Call {
 
     /// F1, F13, F14: whether a lost request is sent again, and when.
     fn reissue_at(&self, exchange: Option<&Exchange>, config: &ClientConfig, now: Timestamp) -> Option<Timestamp> {
-        let method = self.outgoing.method.as_str();
+        let method = &*self.outgoing.method;
         let allowed = match self.options.reissue {
             ReissuePolicy::Always => true,
             ReissuePolicy::ReplaySafe => {

@@ -6,13 +6,15 @@
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Write as _};
+use core::ops::Range;
 
+use super::call::READ_METHODS;
 use super::config::ClientConfig;
 use super::endpoint::Endpoint;
 use super::origin::Route;
 use crate::http::{self, Era, ProtocolVersion, accept_encoding, encode_value, name_source};
-use crate::jsonrpc::{self, Id, ReadError};
+use crate::jsonrpc::{self, Id, KnownMembers, ReadError, each_member, known_string};
 use crate::tools::ToolHeaders;
 
 /// A request to write. `Host`, `Content-Length` and `Connection` are the adapter's affair.
@@ -75,7 +77,8 @@ impl RequestError {
 /// A caller's message, checked once, from which each attempt's request is made.
 #[derive(Clone)]
 pub(super) struct Outgoing {
-    pub(super) method: String,
+    /// Borrowed, if it is one of those that most calls are of.
+    pub(super) method: Cow<'static, str>,
     /// The members of the parameters but `_meta`, as raw JSON with the comma and colon in place.
     members: Option<String>,
     /// The members of the caller's `_meta`, likewise.
@@ -84,8 +87,8 @@ pub(super) struct Outgoing {
     has_capabilities: bool,
     /// The value that `Mcp-Name` mirrors.
     name: Option<String>,
-    /// The arguments of `tools/call`, which `Mcp-Param-*` mirror.
-    arguments: Option<String>,
+    /// Where among the members the arguments of `tools/call` lie, which `Mcp-Param-*` mirror.
+    arguments: Option<Range<usize>>,
     pub(super) progress_token: Option<Id>,
     /// What is sent instead of all this: an answer to a request of the server's.
     response: Option<String>,
@@ -109,29 +112,36 @@ const PROGRESS_TOKEN: &str = "progressToken";
 
 impl Outgoing {
     pub(super) fn new(method: &str, params: Option<&str>) -> Result<Self, RequestError> {
-        if method.is_empty() || !http::is_field_value(method) || method.trim() != method {
+        // Such a value has no white space around it.
+        if method.is_empty() || !http::is_field_value(method) {
             return Err(RequestError::Method);
         }
-        let mut outgoing = Self::bare(method.to_owned());
+        let mut outgoing = Self::bare(method_name(method));
         let Some(params) = params else {
             return Ok(outgoing);
         };
         let source = name_source(method);
         let mut members = String::with_capacity(params.len());
-        for (raw_key, value) in jsonrpc::object_members(params).map_err(RequestError::of_params)? {
-            let key = key(raw_key);
+        let mut meta = Ok(());
+        let read = each_member(params, |member| {
+            let key = &*member.key.name();
             if key == META {
-                outgoing.take_meta(value)?;
-                continue;
+                // The first mistake is the one that is told.
+                if meta.is_ok() {
+                    meta = outgoing.take_meta(member.value);
+                }
+                return;
             }
-            if source == Some(&*key) {
-                outgoing.name = jsonrpc::string(value).map(Cow::into_owned);
+            if source == Some(key) {
+                outgoing.name = known_string(member.value).map(Cow::into_owned);
             }
+            push_raw_member(&mut members, member.key.raw, member.value);
             if method == TOOLS_CALL && key == "arguments" {
-                outgoing.arguments = Some(value.to_owned());
+                outgoing.arguments = Some(members.len() - member.value.len()..members.len());
             }
-            push_raw_member(&mut members, raw_key, value);
-        }
+        });
+        read.map_err(RequestError::of_params)?;
+        meta?;
         outgoing.members = Some(members);
         Ok(outgoing)
     }
@@ -145,28 +155,32 @@ impl Outgoing {
         }
     }
 
+    /// Takes over the members of `_meta`, whose grammar was checked.
     fn take_meta(&mut self, meta: &str) -> Result<(), RequestError> {
-        for (raw_key, value) in jsonrpc::object_members(meta).map_err(|_| RequestError::MetaNotAnObject)? {
-            match &*key(raw_key) {
+        if !meta.starts_with('{') {
+            return Err(RequestError::MetaNotAnObject);
+        }
+        for member in KnownMembers::of(meta) {
+            match &*member.key.name() {
                 // The version is the client's to say: a header mirrors it.
                 META_VERSION => continue,
                 META_CLIENT_INFO => self.has_client_info = true,
                 META_CAPABILITIES => self.has_capabilities = true,
-                PROGRESS_TOKEN => self.progress_token = Id::parse(value),
+                PROGRESS_TOKEN => self.progress_token = Id::parse(member.value),
                 _ => {}
             }
-            push_raw_member(&mut self.meta, raw_key, value);
+            push_raw_member(&mut self.meta, member.key.raw, member.value);
         }
         Ok(())
     }
 
     /// An answer to a request of the server's, as JSON text.
     pub(super) fn response(body: String) -> Self {
-        Self { response: Some(body), ..Self::bare(String::new()) }
+        Self { response: Some(body), ..Self::bare(Cow::Borrowed("")) }
     }
 
     /// A message without parameters.
-    pub(super) const fn bare(method: String) -> Self {
+    pub(super) const fn bare(method: Cow<'static, str>) -> Self {
         Self {
             method,
             members: None,
@@ -229,7 +243,7 @@ impl Outgoing {
         // of 2024-11-05 knows no such header.
         let negotiates = self.method == INITIALIZE && route.era != Era::Modern;
         if route.version >= ProtocolVersion::V2025_06_18 && route.era != Era::HttpSse && !negotiates {
-            push(http::MCP_PROTOCOL_VERSION, Cow::Owned(route.version.as_str().to_owned()));
+            push(http::MCP_PROTOCOL_VERSION, route.version.to_name());
         }
         let begins = negotiates && matches!(carried, Carried::Message(_));
         if let Some(session_id) = route.session_id.as_ref().filter(|_| !begins) {
@@ -239,11 +253,13 @@ impl Outgoing {
             push(http::LAST_EVENT_ID, Cow::Owned((*id).to_owned()));
         }
         if route.era == Era::Modern {
-            push(http::MCP_METHOD, Cow::Owned(self.method.clone()));
+            push(http::MCP_METHOD, self.method.clone());
             if let Some(name) = &self.name {
                 push(http::MCP_NAME, Cow::Owned(encode_value(name).into_owned()));
                 if self.method == TOOLS_CALL {
-                    let values = tools.values(name, self.arguments.as_deref());
+                    let members = self.members.as_deref().zip(self.arguments.clone());
+                    let arguments = members.and_then(|(members, place)| members.get(place));
+                    let values = tools.values(name, arguments);
                     headers.extend(values.into_iter().map(|(name, value)| (Cow::Owned(name), Cow::Owned(value))));
                 }
             }
@@ -262,9 +278,11 @@ impl Outgoing {
         let mut body = String::with_capacity(members.len() + self.meta.len() + self.method.len() + own + 256);
         body.push_str(r#"{"jsonrpc":"2.0""#);
         if let Some(id) = id {
-            push_raw_member(&mut body, r#""id""#, &id.to_json());
+            // A string takes all.
+            write!(body, r#","id":{id}"#).ok();
         }
-        push_raw_member(&mut body, r#""method""#, &json_string(&self.method));
+        body.push_str(r#","method":"#);
+        push_json_string(&mut body, &self.method);
         let says_who = id.is_some() && route.era == Era::Modern;
         let has_meta = !self.meta.is_empty() || says_who;
         if self.members.is_some() || has_meta {
@@ -315,11 +333,19 @@ fn push_member(members: &mut String, key: &str, value: &str) {
     push_raw_member(members, &json_string(key), value);
 }
 
-/// What a raw key says: most need nothing undone.
-fn key(raw: &str) -> Cow<'_, str> {
-    match raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
-        Some(plain) if !plain.contains(['\\', '"']) => Cow::Borrowed(plain),
-        _ => jsonrpc::string(raw).unwrap_or_default(),
+/// The names of the methods that most calls are of are not copied.
+fn method_name(method: &str) -> Cow<'static, str> {
+    let known = READ_METHODS.into_iter().chain([TOOLS_CALL]).find(|known| *known == method);
+    known.map_or_else(|| Cow::Owned(method.to_owned()), Cow::Borrowed)
+}
+
+/// A text that needs no escape is written as it is.
+fn push_json_string(json: &mut String, text: &str) {
+    if text.bytes().any(|byte| matches!(byte, b'"' | b'\\' | ..b' ')) {
+        return json.push_str(&json_string(text));
+    }
+    for part in ["\"", text, "\""] {
+        json.push_str(part);
     }
 }
 

@@ -4,7 +4,7 @@
 //! call is told. With requests to handle the client reads it by itself, from before the session's first call. Subscriptions
 //! of 2026-07-28 are each a stream of their own and do not belong here, nor does the channel of 2024-11-05.
 
-use alloc::string::String;
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::Client;
@@ -30,7 +30,7 @@ impl Client {
             return self.opened(now);
         }
         let options = CallOptions::default().with_timeout(None);
-        let call = self.enqueue(Kind::Requests, Outgoing::bare(String::new()), options, now);
+        let call = self.enqueue(Kind::Requests, Outgoing::bare(Cow::Borrowed("")), options, now);
         self.origin.listening = Some(call);
         self.origin.opening = Some(Opening { part: Part::Listening, call });
         self.origin.listening_until = Some(now.saturating_add(self.config.listening_timeout));

@@ -4,10 +4,9 @@
 //! driven in the background. What it finds is kept in `origin`; if it fails, those who waited fail with its reason, and
 //! the next call begins anew.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::call::{Kind, Phase};
@@ -43,7 +42,7 @@ impl Client {
             Part::Initialized => self.begin(Kind::Initialized, INITIALIZED, None, options, now),
             Part::Channel => {
                 self.origin.generation += 1;
-                Ok(self.enqueue(Kind::Channel, Outgoing::bare(String::new()), options, now))
+                Ok(self.enqueue(Kind::Channel, Outgoing::bare(Cow::Borrowed("")), options, now))
             }
             Part::Listening => return self.listen_for_requests(owner, now),
         };
@@ -253,7 +252,7 @@ impl Client {
             Standing::Legacy(session) => {
                 session.take()?.id?;
                 let options = CallOptions::default().with_timeout(self.config.cancel_timeout);
-                let deletion = self.enqueue(Kind::Deletion, Outgoing::bare(String::new()), options, now);
+                let deletion = self.enqueue(Kind::Deletion, Outgoing::bare(Cow::Borrowed("")), options, now);
                 if let Some(call) = self.calls.get_mut(&deletion) {
                     call.route = Some(route);
                 }

@@ -200,7 +200,7 @@ impl Client {
             }
             _ => (Carries::Message, Carried::Message(call.id.as_ref())),
         };
-        let mut request = Request::new(call.outgoing.method.clone()).with_version(route.exchange_version());
+        let mut request = Request::new(&*call.outgoing.method).with_version(route.exchange_version());
         request.id = call.id.clone().filter(|_| !matches!(carries, Carries::Listening(_)));
         request.carries = carries;
         request.progress_token.clone_from(&call.outgoing.progress_token);

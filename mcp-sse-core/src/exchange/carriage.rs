@@ -60,6 +60,12 @@ impl Carriage {
     pub fn on_taken(&mut self, mut bytes: &[u8]) -> bool {
         let is_first = !self.is_taken && !bytes.is_empty();
         self.is_taken |= is_first;
+        // Most are taken at once. Wherever the head may have ended before, no less of the body follows.
+        let head = bytes.len().checked_sub(self.body_left).and_then(|end| bytes.get(..end));
+        if self.head_end < HEAD_END.len() && head.is_some_and(|head| head.ends_with(HEAD_END)) {
+            (self.head_end, self.body_left) = (HEAD_END.len(), 0);
+            return is_first;
+        }
         while let Some(expected) = HEAD_END.get(self.head_end) {
             if self.head_end == 0 {
                 // Nothing else begins it.

@@ -64,7 +64,7 @@ impl Exchange {
             return false;
         }
         if let Some(closing) = self.closing.take() {
-            return self.read_closing(*closing);
+            return self.read_closing(closing);
         }
         match self.body.as_mut().map(|body| body.feed(input)) {
             Some(Ok(Some(item))) => {
@@ -88,12 +88,12 @@ impl Exchange {
 
     /// One item of what an ending leaves: what was taken and kept, then a JSON body, then an unfinished event (E9).
     #[inline(never)]
-    fn read_closing(&mut self, mut closing: Closing) -> bool {
+    fn read_closing(&mut self, mut closing: Box<Closing>) -> bool {
         let is_cut = !matches!(closing.ending, Ending::Marked | Ending::Unmarked);
         match &mut closing.rest {
             Rest::Kept => match self.body.as_mut().map(|body| body.feed(&mut &[][..])) {
                 Some(Ok(Some(item))) => {
-                    self.closing = Some(Box::new(closing));
+                    self.closing = Some(closing);
                     self.on_item(item, self.received_at);
                     return true;
                 }
@@ -110,7 +110,7 @@ impl Exchange {
                 if let Some(item) = items.next() {
                     // E28: a JSON body arrives with its end; what is found without one came with its last bytes.
                     let arrived = if is_cut { self.received_at } else { closing.now };
-                    self.closing = Some(Box::new(closing));
+                    self.closing = Some(closing);
                     // A body that is cut is worth its answer and nothing else: what it lacks may still have come.
                     if !is_cut || is_message(&item) {
                         self.on_item(item, arrived);
@@ -125,7 +125,7 @@ impl Exchange {
             Rest::Tail { items, has_answer } => {
                 let has_answer = *has_answer;
                 if let Some(item) = items.next() {
-                    self.closing = Some(Box::new(closing));
+                    self.closing = Some(closing);
                     // An unfinished event is worth an answer, and what an array with the answer holds besides. One
                     // that is whole and bad shows all the same that the server answered (E16, E29).
                     let is_bad = !is_cut && is_bad_answer(&item);
@@ -141,7 +141,7 @@ impl Exchange {
                 return false;
             }
         }
-        self.closing = Some(Box::new(closing));
+        self.closing = Some(closing);
         true
     }
 

@@ -3,7 +3,7 @@
 //! Rules: byte by byte, so that a piece may end anywhere and nothing has to be held; what came before a malformed byte
 //! is good; sizes of lines are bounded. Content coding and what the data means do not belong here.
 
-use memchr::memchr2;
+use memchr::memchr;
 
 /// A size line, its extensions included, may have this many bytes; no server in the field comes near.
 const MAX_SIZE_LINE: usize = 4 << 10;
@@ -164,11 +164,15 @@ impl ChunkedResponse {
     /// Follows bytes as they were received. What is malformed is the library's to find.
     pub fn follow(&mut self, mut bytes: &[u8]) {
         while !self.head.has_ended && !bytes.is_empty() {
-            let (text, rest) = bytes.split_at(memchr2(b'\r', b'\n', bytes).unwrap_or(bytes.len()));
+            let (mut text, rest) = bytes.split_at(memchr(b'\n', bytes).unwrap_or(bytes.len()));
+            // Carriage returns are no text, be the line cut behind them or not.
+            while let [before @ .., b'\r'] = text {
+                text = before;
+            }
             self.head.take_text(text);
             bytes = match rest.split_first() {
-                Some((byte, rest)) => {
-                    self.head.take_line_end(*byte);
+                Some((_, rest)) => {
+                    self.head.take_line_end();
                     rest
                 }
                 None => rest,
@@ -196,13 +200,14 @@ impl HeadPart {
         self.line = self.line.saturating_add(text.len());
     }
 
-    fn take_line_end(&mut self, byte: u8) {
-        match byte {
-            b'\r' => {}
-            _ if self.line > 0 => self.line = 0,
+    fn take_line_end(&mut self) {
+        if self.line > 0 {
+            self.line = 0;
+        } else if self.bytes > 0 && self.is_interim {
+            *self = Self::default();
+        } else {
             // An empty line ends a head; before one it means nothing (RFC 9112 section 2.2).
-            _ if self.bytes > 0 && self.is_interim => *self = Self::default(),
-            _ => self.has_ended = self.bytes > 0,
+            self.has_ended = self.bytes > 0;
         }
     }
 }

@@ -99,31 +99,24 @@ impl ResponseHead {
     pub fn header(&mut self, name: &str, value: &[u8]) -> &mut Self {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         let value = trim_white_space(value);
-        if is("content-type") {
-            self.content_type.add(value);
-        } else if is("content-encoding") {
-            self.content_coding = self.content_coding.add(value);
-        } else if is("content-length") {
-            self.content_length = self.content_length.add(value);
-        } else if is("transfer-encoding") {
-            self.has_transfer_encoding = true;
-            self.is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
-        } else if is("date") {
-            self.date = self.date.or_else(|| HttpDate::parse(value));
-        } else if is("retry-after") {
-            self.retry_after = self.retry_after.or_else(|| RetryAfter::parse(value));
-        } else if is("www-authenticate") {
-            self.add_challenge(value);
-        } else if is(MCP_SESSION_ID) {
-            if self.session_id.is_none() {
-                self.session_id = session_id(value);
+        // Most names are of none of these lengths, and each length is of two at most.
+        match name.len() {
+            4 if is("date") => self.date = self.date.or_else(|| HttpDate::parse(value)),
+            8 if is("location") && self.location.is_none() => self.location = location(value),
+            11 if is("retry-after") => self.retry_after = self.retry_after.or_else(|| RetryAfter::parse(value)),
+            12 if is("content-type") => self.content_type.add(value),
+            14 if is("content-length") => self.content_length = self.content_length.add(value),
+            14 if is(MCP_SESSION_ID) && self.session_id.is_none() => self.session_id = session_id(value),
+            16 if is("content-encoding") => self.content_coding = self.content_coding.add(value),
+            16 if is("www-authenticate") => self.add_challenge(value),
+            17 if is("transfer-encoding") => {
+                self.has_transfer_encoding = true;
+                self.is_chunked = value.last_chunk().is_some_and(|end: &[u8; 7]| end.eq_ignore_ascii_case(b"chunked"));
             }
-        } else if is("location") {
-            if self.location.is_none() {
-                self.location = location(value);
+            20 if is(MCP_PROTOCOL_VERSION) && self.protocol_version.is_none() => {
+                self.protocol_version = core::str::from_utf8(value).ok().and_then(|version| version.parse().ok());
             }
-        } else if is(MCP_PROTOCOL_VERSION) && self.protocol_version.is_none() {
-            self.protocol_version = core::str::from_utf8(value).ok().and_then(|version| version.parse().ok());
+            _ => {}
         }
         self
     }

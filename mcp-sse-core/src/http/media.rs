@@ -4,7 +4,7 @@
 //! standard does ("extract a MIME type"): the last valid one that is not `*/*` counts, so that a proxy which appends a
 //! type, or doubles one, is understood. Looking at the body when the type is missing does not belong here.
 
-use alloc::string::String;
+use alloc::borrow::Cow;
 
 use super::text::{escaped, is_token, trim_white_space};
 
@@ -103,7 +103,7 @@ impl MediaType {
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ContentType {
     kind: MediaType,
-    essence: Option<String>,
+    essence: Option<Cow<'static, str>>,
 }
 
 impl ContentType {
@@ -116,7 +116,13 @@ impl ContentType {
     /// Adds one header value.
     pub(super) fn add(&mut self, value: &[u8]) {
         let Self { kind, essence } = self;
-        *kind = kind.add(value, |said| *essence = Some(escaped(said, Self::MAX_ESSENCE_BYTES)));
+        *kind = kind.add(value, |said| {
+            *essence = Some(match said {
+                b"application/json" => Cow::Borrowed("application/json"),
+                b"text/event-stream" => Cow::Borrowed("text/event-stream"),
+                said => Cow::Owned(escaped(said, Self::MAX_ESSENCE_BYTES)),
+            });
+        });
     }
 
     pub(super) const fn set_kind(&mut self, kind: MediaType) {

@@ -144,7 +144,9 @@ pub fn is_token(name: &str) -> bool {
 /// Stricter than RFC 9110 5.5, which has bytes above 0x7E as a thing of the past.
 #[must_use]
 pub fn is_field_value(value: &str) -> bool {
-    value.bytes().all(is_field_byte) && !value.starts_with([' ', '\t']) && !value.ends_with([' ', '\t'])
+    let is_white = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let bytes = value.as_bytes();
+    bytes.iter().copied().all(is_field_byte) && !is_white(bytes.first()) && !is_white(bytes.last())
 }
 
 const fn is_field_byte(byte: u8) -> bool {

@@ -1,5 +1,6 @@
 //! Protocol versions: dates that name a revision of the MCP specification, and the eras they fall into.
 
+use alloc::borrow::{Cow, ToOwned as _};
 use core::fmt;
 use core::str::FromStr;
 
@@ -47,6 +48,13 @@ impl ProtocolVersion {
     pub fn as_str(&self) -> &str {
         // The bytes are ASCII by construction, so the default is never taken.
         core::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// As [`as_str`](Self::as_str), to be kept: that of a published revision is borrowed.
+    pub(crate) fn to_name(self) -> Cow<'static, str> {
+        let known: &'static [Self] = &Self::KNOWN;
+        let known = known.iter().find(|known| **known == self).map(|known| Cow::Borrowed(known.as_str()));
+        known.unwrap_or_else(|| Cow::Owned(self.as_str().to_owned()))
     }
 
     /// Which of the three ways of speaking MCP over HTTP this revision has.
