@@ -74,10 +74,17 @@ impl Exchange {
             Some(Ok(None)) | None => false,
             Some(Err(fault)) => {
                 *input = &[];
-                self.end(ending_of(fault));
+                self.on_fault(fault);
                 false
             }
         }
+    }
+
+    /// Apart, so that a body's items are moved whole: beside what is read out of a fault they would be moved in bytes.
+    #[cold]
+    #[inline(never)]
+    fn on_fault(&mut self, fault: Fault) {
+        self.end(ending_of(fault));
     }
 
     /// Begins to end: what the body still holds is read out first, one item after another, and the verdict last.
@@ -98,7 +105,7 @@ impl Exchange {
                     return true;
                 }
                 Some(Err(fault)) => {
-                    self.end(ending_of(fault));
+                    self.on_fault(fault);
                     return false;
                 }
                 Some(Ok(None)) | None => {
