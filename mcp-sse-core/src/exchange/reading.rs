@@ -66,14 +66,27 @@ impl Exchange {
         if let Some(closing) = self.closing.take() {
             return self.read_closing(closing);
         }
-        match self.body.as_mut().map(|body| body.feed(input)) {
-            Some(Ok(Some(item))) => {
+        let Some(body) = &mut self.body else {
+            return false;
+        };
+        let fed = body.feed(input);
+        if fed.is_err() {
+            *input = &[];
+        }
+        self.on_fed(fed)
+    }
+
+    /// What a body gave; true if it was an item. A function of its own, so that an item is taken from where it lies and not
+    /// moved first.
+    #[inline(never)]
+    fn on_fed(&mut self, fed: Result<Option<Item>, Fault>) -> bool {
+        match fed {
+            Ok(Some(item)) => {
                 self.on_item(item, self.received_at);
                 true
             }
-            Some(Ok(None)) | None => false,
-            Some(Err(fault)) => {
-                *input = &[];
+            Ok(None) => false,
+            Err(fault) => {
                 self.on_fault(fault);
                 false
             }
