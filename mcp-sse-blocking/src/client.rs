@@ -20,7 +20,7 @@ use mcp_sse_core::recording::{Bodies, Recording};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::attempt::{Attempt, Patience, Progress};
+use crate::attempt::{Attempt, FIRST_BUFFER_BYTES, Patience, Progress};
 use crate::builder::ClientBuilder;
 use crate::clock::Clock;
 use crate::connect::Connector;
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) core: Mutex<core_client::Client>,
     pub(crate) connector: Connector,
     pub(crate) idle: Mutex<IdleConnections<Stream>>,
+    /// What attempts read into, for those that follow.
+    pub(crate) buffers: Mutex<Vec<Vec<u8>>>,
     /// No more answered streams are read in the background at once than this.
     pub(crate) most_background: usize,
     pub(crate) clock: Clock,
@@ -461,7 +463,7 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
             step
         };
         match step {
-            Some(Step::Send(id, request)) => self.attempt = Some(Attempt::new(id, request)),
+            Some(Step::Send(id, request)) => self.attempt = Some(Attempt::new(id, request, inner)),
             Some(Step::Release(_)) => {
                 if let Some(attempt) = self.attempt.take() {
                     attempt.release(inner);
@@ -537,6 +539,18 @@ impl Inner {
 
     pub(crate) fn idle(&self) -> MutexGuard<'_, IdleConnections<Stream>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a buffer that has not grown, one for each connection that is kept at most.
+    pub(crate) fn keep_buffer(&self, buffer: Vec<u8>) {
+        let mut buffers = self.buffers();
+        if buffer.len() <= FIRST_BUFFER_BYTES && buffers.len() < self.most_background {
+            buffers.push(buffer);
+        }
     }
 
     /// Answers a request of the server's that came on this call.
