@@ -377,8 +377,15 @@ impl Exchange {
         if self.has_ended() {
             return None;
         }
+        // Most have a deadline and nothing else, of which none is the latest there could be.
+        let mut due = self.deadline();
         let drained = self.drain_limit().map(|(until, _)| until);
-        [self.deadline(), self.idle_limit(), self.failed_limit(), drained].into_iter().flatten().min()
+        for limit in [self.idle_limit(), self.failed_limit(), drained] {
+            if limit.is_some_and(|limit| due.is_none_or(|due| limit < due)) {
+                due = limit;
+            }
+        }
+        due
     }
 
     /// What the adapter should do next.
