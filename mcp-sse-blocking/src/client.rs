@@ -87,6 +87,8 @@ pub(crate) struct Inner {
 
 /// How long a thread is stuck in reading at most, if the call may be ended by another thread.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
+/// So many buffers are kept at most, whatever was at work at once: a call takes one for as long as it reads.
+const MAX_BUFFERS: usize = 8;
 /// Some platforms take no longer wait.
 const LONGEST_SLEEP: Duration = Duration::from_secs(3600);
 
@@ -545,10 +547,10 @@ impl Inner {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a buffer that has not grown, one for each connection that is kept at most.
+    /// Keeps a buffer that has not grown, if there are few.
     pub(crate) fn keep_buffer(&self, buffer: Vec<u8>) {
         let mut buffers = self.buffers();
-        if buffer.len() <= FIRST_BUFFER_BYTES && buffers.len() < self.most_background {
+        if buffer.len() <= FIRST_BUFFER_BYTES && buffers.len() < MAX_BUFFERS {
             buffers.push(buffer);
         }
     }
