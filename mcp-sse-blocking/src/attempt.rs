@@ -20,7 +20,7 @@ use crate::stream::{Input, Stream, Wait};
 /// The response is read in pieces of at most this many bytes.
 const BUFFER_BYTES: usize = 64 << 10;
 /// And at first of this many: a head and a short answer, so that nobody clears memory that nothing comes to.
-const FIRST_BUFFER_BYTES: usize = 4 << 10;
+pub(crate) const FIRST_BUFFER_BYTES: usize = 4 << 10;
 /// A body up to this size is written together with its head.
 const SMALL_BODY: usize = 16 << 10;
 /// While a request is written, this often is looked whether the response has come already.
@@ -114,9 +114,9 @@ enum BodyReader {
 }
 
 impl Attempt {
-    pub(crate) fn new(id: ExchangeId, request: Box<HttpRequest>) -> Self {
-        let room = FIRST_BUFFER_BYTES;
-        Self { id, request, stage: Stage::Unconnected, buffer: Vec::new(), start: 0, end: 0, room }
+    pub(crate) fn new(id: ExchangeId, request: Box<HttpRequest>, inner: &Inner) -> Self {
+        let (buffer, room) = (inner.buffers().pop().unwrap_or_default(), FIRST_BUFFER_BYTES);
+        Self { id, request, stage: Stage::Unconnected, buffer, start: 0, end: 0, room }
     }
 
     /// Does one thing that may wait, and reports what happened.
@@ -163,12 +163,13 @@ impl Attempt {
                 }
             },
         };
-        let Some(mut head) = http1::write_request(&self.request) else {
+        let has_body = self.request.body.len() > SMALL_BODY;
+        let room = if has_body { 0 } else { self.request.body.len() };
+        let Some(mut head) = http1::write_request(&self.request, room) else {
             // The client checked its endpoint and headers; what HTTP still refuses was not sent.
             exchange.on_broken(BreakKind::Io, clock.now())?;
             return Ok(Progress::Some);
         };
-        let has_body = self.request.body.len() > SMALL_BODY;
         if !has_body {
             head.extend_from_slice(&self.request.body);
         }
@@ -394,8 +395,12 @@ impl Attempt {
             (self.start, self.end) = (0, self.end - self.start);
         }
         // Only a head that is not complete, or a line of framing, is ever held: both are bounded.
-        self.buffer.resize(self.end + self.room, 0);
-        let input = stream.read(self.buffer.get_mut(self.end..).unwrap_or_default(), wait)?;
+        let most = self.end + self.room;
+        // What was cleared once holds nothing that is looked at before it is read anew.
+        if self.buffer.len() < most {
+            self.buffer.resize(most, 0);
+        }
+        let input = stream.read(self.buffer.get_mut(self.end..most).unwrap_or_default(), wait)?;
         if let Input::Bytes(bytes) = input {
             self.end += bytes;
             if bytes == self.room {
@@ -421,6 +426,7 @@ impl Attempt {
                 Ok(Chunk::End) => {
                     if self.unread().is_empty() {
                         inner.idle().keep(&self.request.endpoint, reading.stream, inner.clock.now());
+                        inner.keep_buffer(self.buffer);
                     }
                     return;
                 }

@@ -113,6 +113,7 @@ impl ClientBuilder {
         Ok(Client::from_inner(Inner {
             connector: Connector { clock, timeout: connections.connect_timeout, tls },
             idle: Mutex::new(IdleConnections::new(&connections)),
+            buffers: Mutex::default(),
             most_background: connections.max_idle,
             clock,
             options,

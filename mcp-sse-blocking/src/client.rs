@@ -20,7 +20,7 @@ use mcp_sse_core::recording::{Bodies, Recording};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::attempt::{Attempt, Patience, Progress};
+use crate::attempt::{Attempt, FIRST_BUFFER_BYTES, Patience, Progress};
 use crate::builder::ClientBuilder;
 use crate::clock::Clock;
 use crate::connect::Connector;
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) core: Mutex<core_client::Client>,
     pub(crate) connector: Connector,
     pub(crate) idle: Mutex<IdleConnections<Stream>>,
+    /// What attempts read into, for those that follow.
+    pub(crate) buffers: Mutex<Vec<Vec<u8>>>,
     /// No more answered streams are read in the background at once than this.
     pub(crate) most_background: usize,
     pub(crate) clock: Clock,
@@ -85,6 +87,8 @@ pub(crate) struct Inner {
 
 /// How long a thread is stuck in reading at most, if the call may be ended by another thread.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
+/// So many buffers are kept at most, whatever was at work at once: a call takes one for as long as it reads.
+const MAX_BUFFERS: usize = 8;
 /// Some platforms take no longer wait.
 const LONGEST_SLEEP: Duration = Duration::from_secs(3600);
 
@@ -461,7 +465,7 @@ impl<F: FnMut(CallEvent) -> ControlFlow<()>> Drive<'_, F> {
             step
         };
         match step {
-            Some(Step::Send(id, request)) => self.attempt = Some(Attempt::new(id, request)),
+            Some(Step::Send(id, request)) => self.attempt = Some(Attempt::new(id, request, inner)),
             Some(Step::Release(_)) => {
                 if let Some(attempt) = self.attempt.take() {
                     attempt.release(inner);
@@ -537,6 +541,18 @@ impl Inner {
 
     pub(crate) fn idle(&self) -> MutexGuard<'_, IdleConnections<Stream>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a buffer that has not grown, if there are few.
+    pub(crate) fn keep_buffer(&self, buffer: Vec<u8>) {
+        let mut buffers = self.buffers();
+        if buffer.len() <= FIRST_BUFFER_BYTES && buffers.len() < MAX_BUFFERS {
+            buffers.push(buffer);
+        }
     }
 
     /// Answers a request of the server's that came on this call.

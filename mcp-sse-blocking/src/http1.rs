@@ -9,17 +9,17 @@ use mcp_sse_core::http::ResponseHead;
 /// More header lines than any server sends; the bound on a head's bytes holds besides.
 const MAX_HEADERS: usize = 128;
 
-/// The head of a request as bytes; nothing if a name or a value cannot stand in one.
-pub(crate) fn write_request(request: &HttpRequest) -> Option<Vec<u8>> {
+/// The head of a request as bytes, with room for so many more; nothing if a name or a value cannot stand in one.
+pub(crate) fn write_request(request: &HttpRequest, room: usize) -> Option<Vec<u8>> {
     let endpoint = &request.endpoint;
     let lines: usize = request.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
-    let mut head = Vec::with_capacity(endpoint.as_str().len() + lines + 64);
+    let mut head = Vec::with_capacity(endpoint.as_str().len() + lines + 64 + room);
     for part in [request.method, " ", endpoint.target(), " HTTP/1.1\r\nHost: ", endpoint.authority(), "\r\n"] {
         head.extend_from_slice(part.as_bytes());
     }
     for (name, value) in &request.headers {
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
-        let is_value = value.bytes().all(|byte| byte == b'\t' || !byte.is_ascii_control());
+        let is_name = !name.is_empty() && all(name, |byte| byte.is_ascii_graphic() && byte != b':');
+        let is_value = all(value, |byte| byte == b'\t' || !byte.is_ascii_control());
         if !is_name || !is_value {
             return None;
         }
@@ -34,6 +34,11 @@ pub(crate) fn write_request(request: &HttpRequest) -> Option<Vec<u8>> {
     }
     head.extend_from_slice(b"\r\n");
     Some(head)
+}
+
+/// Whether this holds for each byte. Nearly always it does, so that none is worth a branch of its own.
+fn all(text: &str, holds: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(true, |all, byte| all & holds(byte))
 }
 
 /// How the body of a response is framed.

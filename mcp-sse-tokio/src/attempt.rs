@@ -18,7 +18,6 @@ use mcp_sse_core::client::{ExchangeId, HttpRequest};
 use mcp_sse_core::exchange::{BreakKind, Exchange, Want};
 
 use crate::client::Inner;
-use crate::clock::Clock;
 use crate::link::{Boxed, Link, Sending, is_refusal};
 use crate::reader::Reader;
 use crate::request::Progress;
@@ -64,7 +63,7 @@ impl Attempt {
             return Poll::Ready(());
         }
         if let Some(carrying) = &mut self.carrying {
-            ready!(carrying.poll(exchange, inner.clock, now, cx));
+            ready!(carrying.poll(exchange, now, cx));
             // If it failed, and nothing was written to a kept connection, the exchange asks for a fresh one.
             self.carrying = self.carrying.take().filter(|it| it.response.is_some() || it.reader.is_some());
         } else if let Some(connecting) = &mut self.connecting {
@@ -74,7 +73,7 @@ impl Attempt {
         } else {
             let (connector, endpoint) = (&inner.connector, &self.request.endpoint);
             let wants_fresh = matches!(exchange.want(), Want::Send { fresh: true });
-            let kept = if self.must_be_new { None } else { connector.take(endpoint, wants_fresh) };
+            let kept = if self.must_be_new { None } else { connector.take(endpoint, wants_fresh, now) };
             if let Some(link) = kept {
                 self.begin(Ok((link, true)), exchange, now);
             } else {
@@ -112,7 +111,7 @@ impl Attempt {
 
     /// Gives the connection back, if its response was read to the end; what is left of a body and has come
     /// already is read. Else the connection (HTTP/2: the stream) is closed.
-    pub(crate) fn release(self, inner: &Inner) {
+    pub(crate) fn release(self, inner: &Inner, now: Timestamp) {
         let carrying = self.carrying.filter(|carrying| !carrying.link.is_shared()).map(|carrying| *carrying);
         let Some(Carrying { mut link, reader: Some(mut reader), .. }) = carrying else {
             return;
@@ -120,34 +119,36 @@ impl Attempt {
         let mut cx = Context::from_waker(Waker::noop());
         let is_idle = (0..STEPS_TO_END).any(|_| reader.poll_discard(&mut cx).is_ready() & link.drive(&mut cx));
         if is_idle && link.meter.carriage().is_sent() {
-            inner.connector.keep(&self.request.endpoint, link);
+            inner.connector.keep(&self.request.endpoint, link, now);
         }
     }
 }
 
 impl Carrying {
-    fn poll(&mut self, exchange: &mut Exchange, clock: Clock, now: Timestamp, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, exchange: &mut Exchange, now: Timestamp, cx: &mut Context<'_>) -> Poll<()> {
+        // What is told by a connection that is driven here is looked for below: nobody need be woken for it.
+        let own = &mut Context::from_waker(if self.link.is_shared() { cx.waker() } else { Waker::noop() });
         // Asking for a frame first lets the connection read one.
-        if self.poll_body(exchange, clock, cx).is_ready() {
+        if self.poll_body(exchange, now, own).is_ready() {
             return Poll::Ready(());
         }
         self.link.drive(cx);
         self.link.meter.carriage().tell(exchange, now);
         let Some(response) = &mut self.response else {
-            return self.poll_body(exchange, clock, cx);
+            return self.poll_body(exchange, now, own);
         };
-        let response = ready!(response.as_mut().poll(cx));
+        let response = ready!(response.as_mut().poll(own));
         self.response = None;
         match response {
             // 101: nobody asked for another protocol.
             Ok(response) if response.status().is_informational() => {
-                exchange.on_broken(BreakKind::Malformed, clock.now()).ok();
+                exchange.on_broken(BreakKind::Malformed, now).ok();
             }
             Ok(response) => {
                 let (parts, body) = response.into_parts();
-                self.reader = Some(Reader::begin(&parts, body, exchange, clock));
+                self.reader = Some(Reader::begin(&parts, body, exchange, now));
             }
-            Err(error) => self.tell_failure(error.as_ref(), exchange, clock),
+            Err(error) => self.tell_failure(error.as_ref(), exchange, now),
         }
         Poll::Ready(())
     }
@@ -161,20 +162,15 @@ impl Carrying {
         }
     }
 
-    fn poll_body(&mut self, exchange: &mut Exchange, clock: Clock, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(reader) = &mut self.reader else {
-            return Poll::Pending;
-        };
-        if let Err(error) = ready!(reader.poll(exchange, clock, cx)) {
-            self.tell_failure(Some(&error), exchange, clock);
-        }
-        Poll::Ready(())
+    fn poll_body(&mut self, exchange: &mut Exchange, now: Timestamp, cx: &mut Context<'_>) -> Poll<()> {
+        let read = self.reader.as_mut().map_or(Poll::Pending, |reader| reader.poll(exchange, now, cx));
+        read.map(|read| read.unwrap_or_else(|error| self.tell_failure(Some(&error), exchange, now)))
     }
 
-    fn tell_failure(&self, error: Option<&hyper::Error>, exchange: &mut Exchange, clock: Clock) {
+    fn tell_failure(&self, error: Option<&hyper::Error>, exchange: &mut Exchange, now: Timestamp) {
         if !error.is_some_and(is_refusal) {
             self.tell_sent(exchange);
         }
-        self.link.tell_failure(error, exchange, clock.now());
+        self.link.tell_failure(error, exchange, now);
     }
 }

@@ -62,7 +62,7 @@ where
     /// Drives `exchange`, which must have been made by this clock, from `response`.
     pub fn new(mut exchange: Exchange, clock: Clock, response: Response<B>) -> Self {
         let (parts, body) = response.into_parts();
-        let reader = Reader::begin(&parts, Box::pin(body), &mut exchange, clock);
+        let reader = Reader::begin(&parts, Box::pin(body), &mut exchange, clock.now());
         Self { exchange, clock, timer: Timer::default(), reader }
     }
 
@@ -95,7 +95,7 @@ where
             if exchange.state() == State::Ended {
                 return Poll::Ready(None);
             }
-            match reader.poll(exchange, *clock, cx) {
+            match reader.poll(exchange, clock.now(), cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => fail(exchange, &*error.into(), *clock),
                 Poll::Pending => {

@@ -2,7 +2,7 @@
 //!
 //! Facts reported: none. Steps carried out: none; each call has a driver of its own for them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -60,7 +60,7 @@ pub(crate) struct Inner {
     pub(crate) options: CallOptions,
     pub(crate) handlers: BTreeMap<String, Handler>,
     /// Who is to be woken when a call has steps by what happened to another one.
-    pub(crate) wakers: Mutex<HashMap<CallId, Waker>>,
+    pub(crate) wakers: Mutex<BTreeMap<CallId, Waker>>,
 }
 
 /// Held by each client and by each call that somebody waits for. With the last one the 2024-11-05 channel, which the
@@ -89,7 +89,7 @@ impl Inner {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wakers(&self) -> MutexGuard<'_, HashMap<CallId, Waker>> {
+    fn wakers(&self) -> MutexGuard<'_, BTreeMap<CallId, Waker>> {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,10 +110,10 @@ impl Inner {
     }
 
     /// The next step of a call. Others whom it concerns are woken.
-    pub(crate) fn step_of(&self, call: CallId) -> Option<Step> {
+    pub(crate) fn step_of(&self, call: CallId, now: Timestamp) -> Option<Step> {
         let (step, woken) = {
             let mut core = self.core();
-            (core.poll_step_of(call, self.clock.now()), core.poll_wake())
+            (core.poll_step_of(call, now), core.poll_wake())
         };
         self.wake_from(woken);
         step

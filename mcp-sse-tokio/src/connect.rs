@@ -28,7 +28,6 @@ use crate::link::Link;
 use crate::proxy::Proxy;
 
 /// Makes connections, to one origin but for a channel of 2024-11-05 that may lead to another, and keeps them.
-#[derive(Debug)]
 pub(crate) struct Connector {
     clock: Clock,
     connections: ConnectionConfig,
@@ -56,20 +55,20 @@ impl Connector {
 
     /// The connection that was kept last, of those that were not closed meanwhile (E1). A call that wants a fresh one
     /// takes it all the same if calls share it.
-    pub(crate) fn take(&self, endpoint: &Endpoint, wants_fresh: bool) -> Option<Link> {
+    pub(crate) fn take(&self, endpoint: &Endpoint, wants_fresh: bool, now: Timestamp) -> Option<Link> {
         if wants_fresh && !self.speaks_http2.load(Ordering::Relaxed) {
             return None;
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let link = kept.take_usable(endpoint, self.clock.now(), Link::is_usable)?;
+        let link = kept.take_usable(endpoint, now, Link::is_usable)?;
         if let Some(shared) = link.share() {
-            kept.keep(endpoint, shared, self.clock.now());
+            kept.keep(endpoint, shared, now);
         }
         Some(link).filter(|link| !wants_fresh || link.is_shared())
     }
 
-    pub(crate) fn keep(&self, endpoint: &Endpoint, link: Link) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).keep(endpoint, link, self.clock.now());
+    pub(crate) fn keep(&self, endpoint: &Endpoint, link: Link, now: Timestamp) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).keep(endpoint, link, now);
     }
 
     /// A new connection, or one that was there already, and which of the two. Over HTTP/2 it is shared: of calls that want
@@ -84,14 +83,14 @@ impl Connector {
         let own = Instant::now() + self.connections.connect_timeout;
         let limit = deadline.and_then(|deadline| self.clock.instant(deadline)).map_or(own, |due| due.min(own));
         let making = async {
-            let is_shared = self.speaks_http2.load(Ordering::Relaxed);
-            let _turn = if is_shared { Some(self.sharing.lock().await) } else { None };
-            if let Some(link) = self.take(&endpoint, true).filter(|_| !must_be_new) {
+            let will_share = self.speaks_http2.load(Ordering::Relaxed);
+            let _turn = if will_share { Some(self.sharing.lock().await) } else { None };
+            if let Some(link) = self.take(&endpoint, true, self.clock.now()).filter(|_| !must_be_new) {
                 return Ok((link, true));
             }
             let link = self.make(&endpoint, limit).await?;
             self.speaks_http2.store(link.is_shared(), Ordering::Relaxed);
-            link.share().into_iter().for_each(|link| self.keep(&endpoint, link));
+            link.share().into_iter().for_each(|link| self.keep(&endpoint, link, self.clock.now()));
             Ok((link, false))
         };
         timeout_at(own, making).await.unwrap_or(Err(BreakKind::ConnectTimeout))
@@ -120,7 +119,7 @@ impl Connector {
         } else {
             (Either::Left(socket), knows_http2)
         };
-        let io = Io { transport, meter, failure: None };
+        let io = Io { transport, meter, failure: None, is_asked: false };
         let mut link = Link::handshake(io, is_http2, self.max_head_bytes).await?;
         link.forwarder = proxy.filter(|proxy| !proxy.tunnels);
         Ok(link)

@@ -57,12 +57,13 @@ impl Driver {
         };
         self.inner.register(call, cx.waker());
         loop {
-            match self.inner.step_of(call) {
+            let now = self.inner.clock.now();
+            match self.inner.step_of(call, now) {
                 Some(Step::Send(id, request)) => {
                     let trace = self.trace.attempt(id, request.body.len());
                     self.attempt = Some(Attempt::new(id, request, trace));
                 }
-                Some(Step::Release(_)) => self.attempt.take().into_iter().for_each(|it| it.release(&self.inner)),
+                Some(Step::Release(_)) => self.attempt.take().into_iter().for_each(|it| it.release(&self.inner, now)),
                 Some(Step::Background(_, other)) => {
                     Self::new(Arc::clone(&self.inner), other, self.runtime.clone(), None).run_in_background();
                 }

@@ -25,7 +25,6 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
 /// A socket, and the facts about it, shared by whoever uses the connection.
-#[derive(Debug)]
 pub(crate) struct Meter {
     /// Behind a lock that nobody waits for: only to its owner does tokio lend a socket for reads without a system call
     /// that tells what is known.
@@ -66,7 +65,6 @@ impl Meter {
 }
 
 /// The socket, which notes that it was written to.
-#[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) meter: Arc<Meter>,
     /// What was read from it too early, and comes first: a server of HTTP/2 may speak as soon as a tunnel is open.
@@ -104,12 +102,13 @@ impl AsyncWrite for Socket {
 pub(crate) type Transport = Either<Socket, Box<TlsStream<Socket>>>;
 
 /// A connection.
-#[derive(Debug)]
 pub(crate) struct Io {
     pub(crate) transport: Transport,
     pub(crate) meter: Arc<Meter>,
     /// Why nothing more can be deciphered, until it is told.
     pub(crate) failure: Option<io::Error>,
+    /// Whether the reader that was put off is woken by what comes, and not by the first byte of the request.
+    pub(crate) is_asked: bool,
 }
 
 impl Io {
@@ -153,6 +152,9 @@ impl Drop for Io {
 impl AsyncRead for Io {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.meter.carriage().is_waiting() {
+            // Below TLS nothing may come any more, and above it there may be something all the same.
+            let is_plain = matches!(self.transport, Either::Left(_));
+            self.is_asked = is_plain && self.meter.socket().poll_read_ready(cx).is_pending();
             return Poll::Pending;
         }
         let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
@@ -172,7 +174,8 @@ impl AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.transport).poll_write(cx, bytes);
         if let Poll::Ready(Ok(taken)) = result {
-            if self.meter.carriage().on_taken(bytes.get(..taken).unwrap_or_default()) {
+            let is_first = self.meter.carriage().on_taken(bytes.get(..taken).unwrap_or_default());
+            if is_first && !std::mem::take(&mut self.is_asked) {
                 // What was withheld may be read now. Over HTTP/1.1 the one who writes is the one who reads.
                 cx.waker().wake_by_ref();
             }

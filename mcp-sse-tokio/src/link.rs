@@ -14,6 +14,7 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use h2::Reason;
 use http::header::{HOST, PROXY_AUTHORIZATION};
+use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -40,15 +41,15 @@ pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub(crate) type Sending = Boxed<Result<Response<Incoming>, Option<hyper::Error>>>;
 
 /// A connection.
-#[derive(Debug)]
 pub(crate) struct Link {
     http: Http,
     pub(crate) meter: Arc<Meter>,
     /// The proxy that is given whole requests, if there is one.
     pub(crate) forwarder: Option<Proxy>,
+    /// A request that went over it, and its head as hyper takes it.
+    made: Option<Box<(HttpRequest, Parts)>>,
 }
 
-#[derive(Debug)]
 enum Http {
     /// For one call at a time. The connection is gone once it has come to its end.
     Alone(Option<Box<http1::Connection<TokioIo<Io>, RequestBody>>>, http1::SendRequest<RequestBody>),
@@ -86,7 +87,7 @@ impl Link {
                 .map_err(|_| meter.end())?;
             Http::Alone(Some(Box::new(connection)), sender)
         };
-        Ok(Self { http, meter, forwarder: None })
+        Ok(Self { http, meter, forwarder: None, made: None })
     }
 
     /// Whether calls share it: it speaks HTTP/2.
@@ -100,7 +101,7 @@ impl Link {
             return None;
         };
         let (http, meter) = (Http::Shared(sender.clone(), ended.clone()), Arc::clone(&self.meter));
-        Some(Self { http, meter, forwarder: None })
+        Some(Self { http, meter, forwarder: None, made: None })
     }
 
     /// Lets hyper read and write, if nobody else does; whether another request can be sent.
@@ -118,15 +119,17 @@ impl Link {
 
     /// Whether one that was kept is still open, and silent; found without waiting.
     pub(crate) fn is_usable(&mut self) -> bool {
-        let is_open = self.drive(&mut Context::from_waker(Waker::noop()));
-        is_open && (self.is_shared() || !self.meter.has_news())
+        // When it was kept, hyper had taken all that had come: without news it need not look.
+        let is_silent = !self.is_shared() && !self.meter.has_news();
+        is_silent
+            || (self.drive(&mut Context::from_waker(Waker::noop())) && (self.is_shared() || !self.meter.has_news()))
     }
 
     /// Gives a request to hyper; nothing is written yet.
     pub(crate) fn send(&mut self, request: &HttpRequest, body: Bytes) -> http::Result<(Sending, Arc<Progress>)> {
         let (body_bytes, body) = (body.len(), RequestBody::new(body));
         let (progress, given) = (Arc::clone(&body.progress), Arc::clone(&body.progress));
-        let request = self.build(request, body)?;
+        let request = Request::from_parts(self.head(request)?, body);
         let sending: Sending = match &mut self.http {
             Http::Alone(_, sender) => {
                 self.meter.begin(body_bytes);
@@ -150,13 +153,25 @@ impl Link {
         Ok((sending, progress))
     }
 
+    /// The head of a request: one that was made before, with the values that are others, or a new one.
+    fn head(&mut self, request: &HttpRequest) -> http::Result<Parts> {
+        let known = self.made.take().and_then(|made| Some((request.changed_headers(&made.0)?, made)));
+        let (changed, made) = known.map_or_else(|| Ok::<_, http::Error>((Vec::new(), self.make(request)?)), Ok)?;
+        let mut head = made.1.clone();
+        for (name, value) in changed {
+            head.headers.insert(HeaderName::try_from(&**name)?, value.parse()?);
+        }
+        self.made = Some(made);
+        Ok(head)
+    }
+
     /// HTTP/1.1 names the target and `Host`, or the whole URL to a proxy that sends it on; HTTP/2 the whole URL.
-    fn build(&self, request: &HttpRequest, body: RequestBody) -> http::Result<Request<RequestBody>> {
+    fn make(&self, request: &HttpRequest) -> http::Result<Box<(HttpRequest, Parts)>> {
         let (endpoint, names_all) = (&request.endpoint, self.is_shared() || self.forwarder.is_some());
         let uri = if names_all { endpoint.as_str() } else { endpoint.target() };
-        let mut built = Request::new(body);
-        (*built.method_mut(), *built.uri_mut()) = (request.method.parse()?, uri.parse()?);
-        let headers = built.headers_mut();
+        let mut head = Request::new(()).into_parts().0;
+        (head.method, head.uri) = (request.method.parse()?, uri.parse()?);
+        let headers = &mut head.headers;
         headers.reserve(request.headers.len() + 2);
         if !self.is_shared() {
             headers.insert(HOST, endpoint.authority().parse()?);
@@ -171,7 +186,7 @@ impl Link {
             };
             headers.append(HeaderName::try_from(&**name)?, value?);
         }
-        Ok(built)
+        Ok(Box::new((request.clone(), head)))
     }
 
     /// Tells how a response failed: broken, or short of its framing.

@@ -20,7 +20,6 @@ use mcp_sse_core::exchange::BreakKind;
 use crate::io::Socket;
 
 /// A proxy.
-#[derive(Debug)]
 pub(crate) struct Proxy {
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -31,11 +30,7 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     /// The proxy for this endpoint, if there is to be one.
-    pub(crate) fn find(
-        matcher: &Matcher,
-        endpoint: &Endpoint,
-        prior_knowledge: bool,
-    ) -> Result<Option<Self>, BuildError> {
+    pub(crate) fn find(matcher: &Matcher, endpoint: &Endpoint, knows_http2: bool) -> Result<Option<Self>, BuildError> {
         let url = endpoint.as_str().parse().map_err(|_| BuildError::Unsendable)?;
         let Some(found) = matcher.intercept(&url) else {
             return Ok(None);
@@ -47,7 +42,7 @@ impl Proxy {
         let mut authorization = found.basic_auth().cloned();
         authorization.iter_mut().for_each(|value| value.set_sensitive(true));
         // A proxy that is given requests speaks HTTP/1.1.
-        let tunnels = endpoint.is_tls() || prior_knowledge;
+        let tunnels = endpoint.is_tls() || knows_http2;
         Ok(Some(Self { host, port: found.uri().port_u16().unwrap_or(80), authorization, tunnels }))
     }
 

@@ -11,13 +11,11 @@ use std::task::{Context, Poll, ready};
 use bytes::Buf;
 use http::response;
 use http_body::Body;
+use mcp_sse_core::Timestamp;
 use mcp_sse_core::exchange::{Exchange, Framing};
 use mcp_sse_core::http::ResponseHead;
 
-use crate::clock::Clock;
-
 /// The body of a response.
-#[derive(Debug)]
 pub(crate) struct Reader<B: Body> {
     /// `None` once it has ended.
     body: Option<B>,
@@ -28,10 +26,10 @@ pub(crate) struct Reader<B: Body> {
 
 impl<B: Body + Unpin> Reader<B> {
     /// Tells the head, and gives what reads the body. A head that comes too late is dropped: then the exchange has ended.
-    pub(crate) fn begin(parts: &response::Parts, body: B, exchange: &mut Exchange, clock: Clock) -> Self {
+    pub(crate) fn begin(parts: &response::Parts, body: B, exchange: &mut Exchange, now: Timestamp) -> Self {
         let headers = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let head = ResponseHead::from_headers(parts.status.as_u16(), headers);
-        exchange.on_head(&head, clock.now()).ok();
+        exchange.on_head(&head, now).ok();
         // A body that is known to be empty before it is read has its end marked by its head.
         let is_marked = head.marks_end() || body.is_end_stream();
         let framing = if is_marked { Framing::Marked } else { Framing::Unmarked };
@@ -42,7 +40,7 @@ impl<B: Body + Unpin> Reader<B> {
     pub(crate) fn poll(
         &mut self,
         exchange: &mut Exchange,
-        clock: Clock,
+        now: Timestamp,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), B::Error>> {
         if self.frame.is_none() {
@@ -52,12 +50,12 @@ impl<B: Body + Unpin> Reader<B> {
         if let Some(frame) = &mut self.frame {
             let chunk = frame.chunk();
             let mut rest = chunk;
-            exchange.on_body(&mut rest, clock.now()).ok();
+            exchange.on_body(&mut rest, now).ok();
             let used = chunk.len() - rest.len();
             frame.advance(used);
             self.frame = self.frame.take().filter(Buf::has_remaining);
         } else {
-            exchange.on_end(self.framing, clock.now()).ok();
+            exchange.on_end(self.framing, now).ok();
         }
         Poll::Ready(Ok(()))
     }

@@ -26,7 +26,6 @@ impl Progress {
 }
 
 /// The body of a request.
-#[derive(Debug)]
 pub(crate) struct RequestBody {
     rest: Bytes,
     pub(crate) progress: Arc<Progress>,

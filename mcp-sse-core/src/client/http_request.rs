@@ -14,7 +14,7 @@ use super::config::ClientConfig;
 use super::endpoint::Endpoint;
 use super::origin::Route;
 use crate::http::{self, Era, ProtocolVersion, accept_encoding, encode_value, name_source};
-use crate::jsonrpc::{self, Id, KnownMembers, ReadError, each_member, known_string};
+use crate::jsonrpc::{self, Id, KnownMembers, ReadError, each_member, known_id, known_string};
 use crate::tools::ToolHeaders;
 
 /// A request to write. `Host`, `Content-Length` and `Connection` are the adapter's affair.
@@ -29,6 +29,50 @@ pub struct HttpRequest {
     pub headers: Vec<(Cow<'static, str>, Cow<'static, str>)>,
     /// The body; empty, and to be sent without a length or type, if the method is not `POST`.
     pub body: Vec<u8>,
+}
+
+impl HttpRequest {
+    /// The headers whose values are not those of an earlier request. `None` if the two heads differ in anything else, or if
+    /// a name that has another value comes more than once. For adapters that keep a head they have made: those that follow
+    /// over the same connection are nearly always like it.
+    ///
+    /// ```
+    /// use mcp_sse_core::Timestamp;
+    /// use mcp_sse_core::client::{CallOptions, Client, ClientConfig, Endpoint, Step};
+    ///
+    /// let now = Timestamp::ZERO;
+    /// let mut client = Client::new(Endpoint::parse("https://example.com/mcp")?, ClientConfig::default());
+    /// let mut request = |tool: &str| {
+    ///     let params = format!(r#"{{"name":"{tool}"}}"#);
+    ///     let call = client.call("tools/call", Some(&params), CallOptions::default(), now).ok()?;
+    ///     let Some(Step::Send(_, request)) = client.poll_step_of(call, now) else { return None };
+    ///     Some(request)
+    /// };
+    /// let (add, subtract) = request("add").zip(request("subtract")).ok_or("not sent")?;
+    /// let changed = subtract.changed_headers(&add).ok_or("unlike")?;
+    /// assert_eq!(changed, [&("Mcp-Name".into(), "subtract".into())]);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn changed_headers(&self, earlier: &Self) -> Option<Vec<&(Cow<'static, str>, Cow<'static, str>)>> {
+        let (headers, known) = (&self.headers, &earlier.headers);
+        if (self.method, &self.endpoint, headers.len()) != (earlier.method, &earlier.endpoint, known.len()) {
+            return None;
+        }
+        let mut changed = Vec::new();
+        for (header, known) in headers.iter().zip(known) {
+            if header.0 != known.0 {
+                return None;
+            }
+            if header.1 != known.1 {
+                changed.push(header);
+            }
+        }
+        let is_single = |header: &&(Cow<'_, str>, _)| {
+            headers.iter().filter(|other| other.0.eq_ignore_ascii_case(&header.0)).count() == 1
+        };
+        changed.iter().all(is_single).then_some(changed)
+    }
 }
 
 impl fmt::Debug for HttpRequest {
@@ -166,7 +210,7 @@ impl Outgoing {
                 META_VERSION => continue,
                 META_CLIENT_INFO => self.has_client_info = true,
                 META_CAPABILITIES => self.has_capabilities = true,
-                PROGRESS_TOKEN => self.progress_token = Id::parse(member.value),
+                PROGRESS_TOKEN => self.progress_token = known_id(member.value),
                 _ => {}
             }
             push_raw_member(&mut self.meta, member.key.raw, member.value);

@@ -357,7 +357,11 @@ impl Client {
         self.settle(Some(call), now);
         self.asking = None;
         let at = self.steps.iter().position(|(owner, _)| *owner == call);
-        let step = at.and_then(|at| self.steps.remove(at)).map(|(_, step)| step);
+        let step = match at {
+            Some(0) => self.steps.pop_front(),
+            at => at.and_then(|at| self.steps.remove(at)),
+        };
+        let step = step.map(|(_, step)| step);
         self.note_step(poll, step.as_ref());
         if step.is_some() {
             self.took(call);

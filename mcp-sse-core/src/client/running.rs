@@ -51,7 +51,7 @@ impl Client {
     pub(super) fn settle(&mut self, call: Option<CallId>, now: Timestamp) {
         let is_of = |owner: CallId| call.is_none_or(|call| call == owner);
         // An exchange that ended before its request was handed out takes the request back, before anybody gets it.
-        if !self.steps.is_empty() {
+        if !self.steps.is_empty() && self.exchanges.touched().next().is_some() {
             let unsent = self.exchanges.touched().filter(|id| self.send_step(*id).is_some());
             for id in unsent.collect::<Vec<_>>() {
                 self.drain(id, now);

@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-use super::{BreakKind, Exchange, Misuse};
+use super::{BreakKind, Exchange, Misuse, State};
 use crate::http::ChunkedResponse;
 use crate::time::Timestamp;
 
@@ -132,6 +132,10 @@ impl Carriage {
 
     /// Tells how far the request is written. What was told before means nothing a second time.
     pub fn tell(&self, exchange: &mut Exchange, now: Timestamp) {
+        if exchange.state() == State::Sent {
+            // All of that is known, and nothing that comes later.
+            return;
+        }
         if self.has_begun() {
             exchange.on_sending(now).ok();
         }

@@ -4,6 +4,7 @@
 //! Rule: each variant says what it means for who reads it; what it comes to at last is in `verdict`.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::string::String;
 
 use super::outcome::Answer;
@@ -116,5 +117,41 @@ impl ExchangeEvent {
             Self::Answer(answer) => answer.message.as_json().len(),
             Self::Stray { .. } | Self::Oversized { .. } | Self::Ended(_) => 0,
         }
+    }
+}
+
+/// Events in the order they came. One at a time is what there is nearly always, so the first needs no list.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    first: Option<ExchangeEvent>,
+    /// Empty without a first.
+    rest: VecDeque<ExchangeEvent>,
+}
+
+impl Waiting {
+    pub(super) fn push(&mut self, event: ExchangeEvent) {
+        if self.first.is_none() {
+            self.first = Some(event);
+        } else {
+            self.rest.push_back(event);
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<ExchangeEvent> {
+        let event = self.first.take();
+        self.first = self.rest.pop_front();
+        event
+    }
+
+    pub(super) const fn first(&self) -> Option<&ExchangeEvent> {
+        self.first.as_ref()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ExchangeEvent> {
+        self.first.iter().chain(&self.rest)
     }
 }

@@ -17,13 +17,13 @@ mod taping;
 mod verdict;
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::time::Duration;
 
 pub use body::Ignored;
 use body::{Body, Manner};
 pub use carriage::Carriage;
+use event::Waiting;
 pub use event::{ExchangeEvent, Framing, Misuse, Want};
 pub use outcome::{
     Answer, AnswerInfo, BreakKind, Cause, CodingProblem, Damage, Excerpt, Exposure, Failure, FailureKind,
@@ -101,7 +101,7 @@ pub struct Exchange {
     /// Whether a message came that is not the one the stream began at (F11).
     progressed: bool,
     complaints: Complaints,
-    events: VecDeque<ExchangeEvent>,
+    events: Waiting,
     want_after: Want,
     /// What is written down, if anything is.
     tape: Option<Box<Tape>>,
@@ -135,7 +135,7 @@ impl Exchange {
             from_tail: false,
             progressed: false,
             complaints: Complaints::default(),
-            events: VecDeque::new(),
+            events: Waiting::default(),
             want_after: Want::Close,
         }
     }
@@ -353,14 +353,14 @@ impl Exchange {
     }
 
     fn next_event(&mut self) -> Option<ExchangeEvent> {
-        taping::note_event(&mut self.tape, self.events.front()?);
+        taping::note_event(&mut self.tape, self.events.first()?);
         let may_hold_more = self.closing.is_some() || self.body.as_ref().is_some_and(Body::may_hold_more);
-        if may_hold_more { self.poll_and_read_on() } else { self.events.pop_front() }
+        if may_hold_more { self.poll_and_read_on() } else { self.events.pop() }
     }
 
     /// E2: what came with an event in the same bytes does not wait for more of them.
     fn poll_and_read_on(&mut self) -> Option<ExchangeEvent> {
-        let event = self.events.pop_front();
+        let event = self.events.pop();
         self.read_until_event(&mut &[][..]);
         event
     }
@@ -368,7 +368,7 @@ impl Exchange {
     /// The next event that is ready, left in its place.
     #[must_use]
     pub fn peek_event(&self) -> Option<&ExchangeEvent> {
-        self.events.front()
+        self.events.first()
     }
 
     /// When [`on_timeout`](Self::on_timeout) is due, if nothing happens before.
@@ -377,8 +377,15 @@ impl Exchange {
         if self.has_ended() {
             return None;
         }
+        // Most have a deadline and nothing else, of which none is the latest there could be.
+        let mut due = self.deadline();
         let drained = self.drain_limit().map(|(until, _)| until);
-        [self.deadline(), self.idle_limit(), self.failed_limit(), drained].into_iter().flatten().min()
+        for limit in [self.idle_limit(), self.failed_limit(), drained] {
+            if limit.is_some_and(|limit| due.is_none_or(|due| limit < due)) {
+                due = limit;
+            }
+        }
+        due
     }
 
     /// What the adapter should do next.
@@ -572,7 +579,7 @@ impl Exchange {
         }
         let verdict = state::judge(ending, evidence);
         self.advance(Fact::Verdict);
-        self.events.push_back(ExchangeEvent::Ended(verdict));
+        self.events.push(ExchangeEvent::Ended(verdict));
     }
 }
 
@@ -582,7 +589,7 @@ impl core::fmt::Debug for Exchange {
             .field("state", &self.state)
             .field("exposure", &self.exposure)
             .field("deadline", &self.config.deadline)
-            .field("events", &self.events.len())
+            .field("events", &self.events.iter().count())
             .finish_non_exhaustive()
     }
 }

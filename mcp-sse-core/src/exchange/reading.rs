@@ -185,11 +185,11 @@ impl Exchange {
             Item::Message(message) => self.on_message(message, now),
             Item::Endpoint(reference) => {
                 self.advance(Fact::Endpoint);
-                self.events.push_back(ExchangeEvent::Endpoint(reference));
+                self.events.push(ExchangeEvent::Endpoint(reference));
             }
             Item::Oversized(limit) => {
                 self.complaints.oversized.get_or_insert(limit);
-                self.events.push_back(ExchangeEvent::Oversized { limit });
+                self.events.push(ExchangeEvent::Oversized { limit });
             }
             Item::NotJson { position, prefix } => {
                 self.complaints.not_json.get_or_insert(position);
@@ -256,11 +256,11 @@ impl Exchange {
                 if let Some(idle) = self.config.idle.filter(|_| self.request.owns_progress(&message)) {
                     self.idle_until = Some(now.saturating_add(idle));
                 }
-                self.events.push_back(ExchangeEvent::Notification(message));
+                self.events.push(ExchangeEvent::Notification(message));
             }
             MessageKind::Request => {
                 let is_violation = self.request.version.era() == Era::Modern;
-                self.events.push_back(ExchangeEvent::Request { message, is_violation });
+                self.events.push(ExchangeEvent::Request { message, is_violation });
             }
             MessageKind::Result | MessageKind::Error => self.on_response(message, now),
         }
@@ -269,7 +269,7 @@ impl Exchange {
     fn on_response(&mut self, message: Message, now: Timestamp) {
         let whose = match self.due {
             Due::Channel if !self.is_failed() => {
-                self.events.push_back(ExchangeEvent::Response(message));
+                self.events.push(ExchangeEvent::Response(message));
                 return;
             }
             Due::Messages if !self.is_failed() => Whose::Other,
@@ -282,7 +282,7 @@ impl Exchange {
             Whose::Other => {
                 let id = message.id().filter(|id| tellable(id)).cloned();
                 self.complaints.stray.get_or_insert_with(|| id.clone());
-                self.events.push_back(ExchangeEvent::Stray { id, bytes: message.as_json().len() });
+                self.events.push(ExchangeEvent::Stray { id, bytes: message.as_json().len() });
             }
         }
     }
@@ -335,7 +335,7 @@ impl Exchange {
         let answer = Answer { message, info, head: head.clone(), damage };
         self.answer = Some(info);
         self.advance(Fact::Answer);
-        self.events.push_back(ExchangeEvent::Answer(Box::new(answer)));
+        self.events.push(ExchangeEvent::Answer(Box::new(answer)));
     }
 
     /// E15: how `theirs` compares with the request's id; `None` if it is another.

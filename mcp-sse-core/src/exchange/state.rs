@@ -118,6 +118,20 @@ static TRANSITIONS: &[Transition] = &[
     row(State::Open, Fact::Verdict, State::Ended),
 ];
 
+/// The same table to look things up in: the state after each fact, by the state before.
+#[expect(clippy::indexing_slicing, reason = "it is done by the compiler")]
+static AFTER: [[Option<State>; FACTS]; STATES] = {
+    let (mut after, mut rows) = ([[None; FACTS]; STATES], TRANSITIONS);
+    while let [row, rest @ ..] = rows {
+        after[row.from as usize][row.fact as usize] = Some(row.to);
+        rows = rest;
+    }
+    after
+};
+
+const STATES: usize = State::Ended as usize + 1;
+const FACTS: usize = Fact::Verdict as usize + 1;
+
 /// The table of transitions, for drawings and tests.
 #[must_use]
 pub fn transitions() -> &'static [Transition] {
@@ -127,7 +141,7 @@ pub fn transitions() -> &'static [Transition] {
 impl State {
     /// The state after `fact`, or `None` if the fact means nothing here.
     pub(super) fn after(self, fact: Fact) -> Option<Self> {
-        TRANSITIONS.iter().find(|row| row.from == self && row.fact == fact).map(|row| row.to)
+        *AFTER.get(self as usize)?.get(fact as usize)?
     }
 
     /// How far the request is known to have got by being in this state; the exchange keeps the maximum.

@@ -102,6 +102,19 @@ impl ChunkedReader {
                 State::Data(left) if !input.is_empty() => {
                     return Ok(Chunk::Data(usize::try_from(left).unwrap_or(usize::MAX).min(input.len())));
                 }
+                // Both as most write them, and whole.
+                State::DataEnd { has_return: false } => {
+                    if let Some(rest) = input.strip_prefix(b"\r\n") {
+                        (*input, self.state) = (rest, SIZE);
+                        continue;
+                    }
+                }
+                State::Size { size: None, part: SizePart::Digits, bytes: 0 } => {
+                    if let Some((size, rest)) = plain_size(input) {
+                        (*input, self.state) = (rest, State::Data(size));
+                        continue;
+                    }
+                }
                 _ => {}
             }
             let Some((byte, rest)) = input.split_first() else {
@@ -227,6 +240,24 @@ impl State {
             _ => Self::Malformed,
         }
     }
+}
+
+/// The size in a whole line of it that has nothing else, and what follows; nothing if it is none, or that of the last chunk.
+fn plain_size(input: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut size, mut rest) = (0, input);
+    // A size of more digits is read with care.
+    for _ in 0..=8 {
+        let (byte, behind) = rest.split_first()?;
+        match byte {
+            b'0'..=b'9' => size = size << 4 | u64::from(byte - b'0'),
+            b'a'..=b'f' => size = size << 4 | u64::from(byte - b'a' + 10),
+            b'A'..=b'F' => size = size << 4 | u64::from(byte - b'A' + 10),
+            b'\r' => return behind.strip_prefix(b"\n").filter(|_| size > 0).map(|rest| (size, rest)),
+            _ => return None,
+        }
+        rest = behind;
+    }
+    None
 }
 
 /// The state behind a byte of a size line.

@@ -5,6 +5,7 @@
 
 use alloc::borrow::Cow;
 
+use super::id::Id;
 use super::text::decode;
 use super::walk::{RawMember, Walk};
 
@@ -39,6 +40,11 @@ impl<'a> Iterator for KnownMembers<'a> {
 /// What a raw string says; nothing if it is none.
 pub(crate) fn known_string(raw: &str) -> Option<Cow<'_, str>> {
     decode(raw).map(|decoded| decoded.text)
+}
+
+/// What a raw id is; nothing if it is none.
+pub(crate) fn known_id(raw: &str) -> Option<Id> {
+    Id::from_checked(raw).ok()
 }
 
 #[cfg(test)]

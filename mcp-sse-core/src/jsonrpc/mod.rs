@@ -47,7 +47,7 @@ pub use envelope::{Envelope, ErrorObject, read};
 pub use error::{Member, ParseError, Problem, ReadError, RejectedText};
 pub use grammar::{Completeness, Shape, check, check_bytes, shape};
 pub use id::{Decimal, Id};
-pub(crate) use known::{KnownMembers, known_string};
+pub(crate) use known::{KnownMembers, known_id, known_string};
 pub use message::{Layout, Message, MessageKind};
 pub(crate) use object::each_member;
 pub use object::{object_member, object_members, string};

@@ -1,7 +1,7 @@
 //! What a request's headers say: the metadata of each revision (2026-07-28, Streamable HTTP, "Request
 //! Metadata"), what is accepted (F16), and the caller's own.
 
-use mcp_sse_core::client::{CallOptions, ClientConfig, ConfigError, HttpRequest};
+use mcp_sse_core::client::{CallOptions, ClientConfig, ConfigError, Endpoint, HttpRequest};
 use mcp_sse_core::http::{ProtocolVersion, decode_value, is_field_value, is_token};
 use mcp_sse_tests::loop_driver::{LoopDriver, first_request, header};
 
@@ -209,6 +209,32 @@ fn extra_headers_come_last_in_order_and_may_repeat() {
     let request = first_request(config, "tools/list", None).expect("a message");
     let own = pairs(&request);
     assert_eq!(own[5..], [("Authorization", "Bearer x"), ("X-Many", "1"), ("X-Many", "2"), ("X-Empty", "")]);
+}
+
+#[test]
+fn changed_headers_are_those_of_a_head_that_is_the_same_but_for_them() {
+    let (a, b) = (modern("tools/call", r#"{"name":"a"}"#), modern("tools/call", r#"{"name":"b"}"#));
+    assert_eq!(b.changed_headers(&a), Some(vec![&("Mcp-Name".into(), "b".into())]));
+    assert_eq!(a.changed_headers(&a), Some(Vec::new()));
+    // Another name, or another number of them.
+    assert_eq!(modern("tools/list", "{}").changed_headers(&a), None);
+    assert_eq!(modern("prompts/get", r#"{"name":"a"}"#).changed_headers(&a).map(|changed| changed.len()), Some(1));
+    let mut other = a.clone();
+    other.headers[0].0 = "X-Other".into();
+    assert_eq!(other.changed_headers(&a), None);
+    let mut other = a.clone();
+    other.method = "GET";
+    assert_eq!(other.changed_headers(&a), None);
+    let mut other = a.clone();
+    other.endpoint = Endpoint::parse("https://example.com/elsewhere").expect("a URL");
+    assert_eq!(other.changed_headers(&a), None);
+    // One of a name that comes twice cannot be told from the other by it.
+    let mut twice = a.clone();
+    twice.headers.extend([("X-Many".into(), "1".into()), ("x-many".into(), "2".into())]);
+    let mut changed = twice.clone();
+    assert_eq!(changed.changed_headers(&twice), Some(Vec::new()));
+    changed.headers.last_mut().expect("it has some").1 = "3".into();
+    assert_eq!(changed.changed_headers(&twice), None);
 }
 
 #[test]

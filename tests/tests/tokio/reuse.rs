@@ -10,6 +10,7 @@ use mcp_sse_tests::peer::{
 };
 use mcp_sse_tests::tokio_client::{BOUND, builder, call, charge, execution, run, told, within};
 use mcp_sse_tokio::{Client, ConnectionConfig};
+use serde_json::json;
 
 fn peers() -> [Peer; 2] {
     [Peer::start(), Peer::start_tls()]
@@ -67,6 +68,44 @@ fn connections_are_not_used_again_where_their_end_was_announced_or_ends_the_body
             }
             let until_close = Script::new(sse().framing(Framing::UntilClose));
             assert_eq!(connections_of(&peer, until_close).await, 3);
+        }
+    });
+}
+
+/// A request's head is kept for those that follow over its connection: each says what is its own all the same.
+#[test]
+fn each_request_over_a_kept_connection_bears_its_own_headers() {
+    run(async {
+        for peer in peers() {
+            let scenario = peer.scenario([Script::json()]);
+            let mut builder = builder(&scenario.url());
+            if scenario.url().starts_with("https") {
+                builder = builder.trust_pem(peer.certificate_pem().as_bytes());
+            }
+            let client = builder.header("X-Many", "1").header("X-Many", "2").build().unwrap();
+            let named = |name: &str| json!({"name": name});
+            let calls = [
+                ("tools/call", named("a")),
+                ("tools/call", named("a")),
+                ("tools/call", named("b")),
+                ("tools/list", json!({})),
+                ("prompts/list", json!({})),
+                ("resources/read", json!({"uri": "é"})),
+                ("prompts/get", named("b")),
+                ("tools/call", named("a")),
+            ];
+            for (method, params) in &calls {
+                client.call_to_end(method, params, &within(BOUND)).await.unwrap();
+            }
+            assert_eq!(peer.connections(), 1);
+            let names = [Some("a"), Some("a"), Some("b"), None, None, Some("=?base64?w6k=?="), Some("b"), Some("a")];
+            for ((request, (method, _)), name) in scenario.requests().iter().zip(&calls).zip(names) {
+                assert_eq!((request.header("mcp-method"), request.header("mcp-name")), (Some(*method), name));
+                let many = request.headers.iter().filter(|(name, _)| name == "x-many").map(|(_, value)| value.as_str());
+                assert_eq!(many.collect::<Vec<_>>(), ["1", "2"]);
+                assert_eq!(request.header("content-length"), Some(request.body.len().to_string().as_str()));
+                assert_eq!(request.headers.iter().filter(|(name, _)| name == "host").count(), 1);
+            }
         }
     });
 }
