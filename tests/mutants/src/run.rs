@@ -17,7 +17,7 @@ use crate::report::{Results, Verdict};
 use crate::tests::{Catches, Test};
 
 /// Tests that run as long have their turn when the others have missed a mutant (`--survivors`).
-const LONG: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_millis(500);
 
 /// How a test caught a mutant, if not by failing.
 const HUNG: &str = " (hung)";
@@ -29,7 +29,7 @@ pub struct Bench<'a> {
     pub programs: &'a Programs,
     pub tests: &'a [Test],
     pub tree: &'a Path,
-    /// Also the tests that run for many seconds.
+    /// Also the tests that run for long.
     pub is_thorough: bool,
 }
 

@@ -170,6 +170,23 @@ fn f12_all_who_listen_in_a_session_share_one_stream() {
     }
 }
 
+/// F12: of what the stream brings for all, so much waits for one who does not take it, and no more.
+#[test]
+fn f12_a_slow_caller_cannot_grow_memory() {
+    let mut driver = one_stream(Manner::EachCall, newest());
+    let (leader, slow) = (driver.listen("{}"), driver.listen("{}"));
+    driver.run_until(10);
+    driver.held.insert(slow);
+    for _ in 0..1_500 {
+        driver.on_channel(&log("x"));
+    }
+    assert_eq!(driver.notifications_of(leader).len(), 1_500);
+    driver.release(slow);
+    assert_eq!(driver.notifications_of(slow).len(), 1_024);
+    driver.on_channel(&log("x"));
+    assert_eq!(driver.notifications_of(slow).len(), 1_025, "it is heard again");
+}
+
 #[test]
 fn f12_who_reads_the_stream_for_others_may_go() {
     for manner in MANNERS {

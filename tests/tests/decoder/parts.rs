@@ -105,11 +105,12 @@ fn d12_a_comment_inside_an_event() {
 fn d12_invalid_utf8_is_an_error_on_request() {
     let config = DecoderConfig::default().with_reject_invalid_utf8(true);
     let error = |position| DecodeError::InvalidUtf8 { position }.to_string();
-    let cases: [(&[u8], u64); 8] = [
+    let cases: [(&[u8], u64); 9] = [
         (b"data: a\xFF\n\n", 7),
         (b"data: a\xE4\xB8\n\n", 7),
         (b"data: a\xE4\xB8b\n\n", 7),
         (b"data: \xE4\xB8\x96\ndata: \x80\n\n", 16),
+        (b"data: \xE4\xB8\x96\ndata: a\xE4\ndata: b\n\n", 17),
         (b"data: a\nid: \xFF\n\n", 12),
         (b"id: 1\nevent: x\xF0\x9F\ndata: a\n\n", 14),
         (b"\xEF\xBB\xBFdata: \xFF\n\n", 9),
