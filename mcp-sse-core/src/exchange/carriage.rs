@@ -191,19 +191,19 @@ mod tests {
         }
     }
 
-    /// E8: a response that was read to its end has ended, whatever becomes of the connection.
+    /// E8: behind the last chunk the connection may end without TLS's alert; before it that is a break.
     #[test]
-    fn an_end_behind_a_whole_response_is_no_break() {
+    fn e8_an_end_behind_the_last_chunk_is_no_break() {
         use crate::exchange::{Cause, ExchangeConfig, ExchangeEvent, Request, Verdict};
         let now = Timestamp::ZERO;
         for (response, is_whole) in [("0\r\n\r\n", true), ("5\r\n: ok", false)] {
             let mut exchange = Exchange::new(&Request::new("tools/list").with_id(7), ExchangeConfig::default(), now);
-            let head = crate::http::ResponseHead::from_headers(200, [("Content-Type", "text/event-stream")]);
-            exchange.on_head(&head, now).unwrap();
+            let headers = [("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")];
+            exchange.on_head(&crate::http::ResponseHead::from_headers(200, headers), now).unwrap();
             let mut carriage = Carriage::of_request(0);
             carriage.on_read(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
             carriage.on_read(response.as_bytes());
-            carriage.on_end(BreakKind::Reset);
+            carriage.on_end(BreakKind::TlsTruncated);
             carriage.tell_end(&mut exchange, now).unwrap();
             let Some(ExchangeEvent::Ended(Verdict::Reissue { cause, .. })) = exchange.poll_event() else {
                 panic!("it is lost");

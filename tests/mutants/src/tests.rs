@@ -47,6 +47,9 @@ pub fn tests(programs: &Programs, tree: &Path) -> Result<Vec<Test>> {
     Ok(all)
 }
 
+/// Seconds of processor time in which a test is watched.
+const NOTED: u64 = 40;
+
 /// A line for each test: its name, milliseconds, the mutants.
 fn note(group: &str, program: &Path, tree: &Path) -> Result<String> {
     let output = Command::new(program).args(["--list", "--format", "terse"]).output()?;
@@ -56,9 +59,10 @@ fn note(group: &str, program: &Path, tree: &Path) -> Result<String> {
     for name in list.lines().filter_map(|line| line.strip_suffix(": test")) {
         fs::write(&reached, "")?;
         let before = children_time()?;
-        let run = Run { program, tree, tests: &[name], seconds: 600, mutant: 0, reached: Some(&reached) };
+        let run = Run { program, tree, tests: &[name], seconds: NOTED, mutant: 0, reached: Some(&reached) };
         match run.end()? {
-            End::Passed => {}
+            // What it does for so long, it goes on doing.
+            End::Passed | End::Hung(_) => {}
             end => {
                 eprintln!("left out, for it fails without any mutant: {group}: {name}: {end:?}");
                 continue;

@@ -471,6 +471,35 @@ fn h5_the_late_end_of_a_closed_channel_leaves_the_next_one_alone() {
     assert_eq!(driver.asked("GET").len(), 2);
 }
 
+/// H4: an answer that comes twice is an answer once, also while its POST is still open.
+#[test]
+fn h4_a_second_answer_under_the_same_id_is_a_stray() {
+    for manner in MANNERS {
+        let mut driver = opened(manner, |_| Reply::read());
+        let (listening, call) = (driver.listen("{}"), call(&mut driver));
+        driver.run_until(10);
+        let id = driver.asked("tools/list")[0].id().unwrap();
+        for _ in 0..2 {
+            driver.on_channel(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        }
+        driver.run_until(20);
+        assert!(matches!(driver.events_of(call)[..], [CallEvent::Answer { .. }]), "{:?}", driver.events_of(call));
+        assert!(matches!(driver.events_of(listening)[..], [CallEvent::Stray { .. }]));
+    }
+}
+
+/// H5: who listens before there is a channel fails as any other call, if it cannot be opened.
+#[test]
+fn h5_listening_fails_with_a_channel_that_never_was() {
+    for manner in MANNERS {
+        let mut driver = ChannelDriver::new(STREAM, config(), manner, |_, _| Reply::refused());
+        let listening = driver.listen("{}");
+        driver.run_until(60_000);
+        assert!(matches!(driver.failure_kind_of(listening), FailureKind::Unsent { .. }));
+        assert_eq!(driver.whats(), ["GET"]);
+    }
+}
+
 /// H5: why the channel was lost is why the call was.
 #[test]
 fn h5_the_cause_of_a_loss_is_that_of_the_channel() {

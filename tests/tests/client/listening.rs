@@ -56,6 +56,24 @@ fn f12_a_server_without_such_a_stream_ends_listening_and_harms_no_session() {
     }
 }
 
+/// F12: a server that has no such stream is not asked for each who listens.
+#[test]
+fn f12_what_declines_one_who_listens_declines_all() {
+    for manner in MANNERS {
+        let mut driver = driver(newest(), manner, |sent, _| match sent.request.method {
+            "GET" => Reply::status(405).delayed(50),
+            _ => Reply::result("{}"),
+        });
+        let listening = [driver.listen("{}"), driver.listen("{}"), driver.listen("{}")];
+        driver.run();
+        for call in listening {
+            let (done, _) = driver.end_of(call).expect("an end");
+            assert!(matches!(done.outcome, Outcome::ListeningEnded { status: Some(405) }), "{done:?}");
+        }
+        assert_eq!(driver.asked("GET").len(), 1);
+    }
+}
+
 #[test]
 fn f12_who_may_not_listen_is_told() {
     for status in [401, 403] {

@@ -270,6 +270,21 @@ fn f7_a_broken_stream_of_a_session_that_is_gone_begins_no_other() {
     }
 }
 
+/// E6, F7: a request that only reads is not posted again in another session, if its stream was lost and the session is gone.
+#[test]
+fn f11_a_session_that_is_gone_is_the_end_of_a_lost_stream() {
+    for manner in MANNERS {
+        let mut driver = driver(newest(), manner, |sent, _| match sent.request.method {
+            "GET" => Reply::status(404),
+            _ => closing("id: e-1\ndata:\n\n"),
+        });
+        let call = driver.call(LIST, None, CallOptions::default());
+        driver.run();
+        assert!(matches!(driver.failure_kind_of(call), FailureKind::SessionExpired));
+        assert_eq!((driver.asked(LIST).len(), driver.asked("initialize").len()), (1, 1));
+    }
+}
+
 /// F11: 404 to a request that named no session ends none: the stream is lost, as it was before.
 #[test]
 fn f11_without_a_session_404_says_that_the_stream_is_lost() {

@@ -58,6 +58,24 @@ fn f7_initialize_comes_first_and_its_session_and_revision_are_on_all_that_follow
     }
 }
 
+/// E25: by the rules of which revision an answer is judged, is what was negotiated: arrays were in one of them alone.
+#[test]
+fn e25_an_array_is_taken_in_the_revision_that_has_them() {
+    for version in LEGACY {
+        let mut driver = driver(legacy(version), Manner::Together, |_, _| {
+            Reply::json(200, r#"[{"jsonrpc":"2.0","id":2,"result":{}}]"#)
+        });
+        let call = driver.call(LIST, None, CallOptions::default());
+        driver.run();
+        let (done, _) = driver.end_of(call).expect("an end");
+        if version == ProtocolVersion::V2025_03_26 {
+            assert!(matches!(done.outcome, Outcome::Settled(_)), "{done:?}");
+        } else {
+            assert!(matches!(driver.failure_kind_of(call), FailureKind::InvalidMessage { .. }), "{done:?}");
+        }
+    }
+}
+
 /// F9: what comes on the streams of the client's own requests is told to nobody.
 #[test]
 fn f7_nobody_is_told_of_what_comes_with_the_handshake() {
@@ -339,7 +357,7 @@ fn f7_the_session_of_an_initialize_whose_stream_was_resumed_is_the_one_its_own_h
                 Reply::head(200, &head).body("id: 1\ndata:\n\n").end()
             }
             "GET" => {
-                let result = mcp_sse_tests::channel_driver::initialize_result("2025-11-25");
+                let result = initialize_result("2025-11-25");
                 closing(&format!("data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}\n\n"))
             }
             "notifications/initialized" => Reply::accepted(),

@@ -31,12 +31,6 @@ fn d10_each_part_that_is_kept_counts_once() {
         }
         let held = decoder.held_bytes();
         assert!((least..=most).contains(&held), "{held} bytes after {chunks:?}");
-        // What is reserved holds what is kept, but for a few bytes of an unfinished line, which have a place of their own.
-        let capacity = decoder.capacity_bytes();
-        assert!(
-            capacity + 12 >= held && (least < 4 || chunks.len() > 1 || capacity > 0),
-            "{capacity} after {chunks:?}"
-        );
     }
 }
 
@@ -59,4 +53,6 @@ fn d10_what_is_kept_is_the_sum_of_its_parts() {
     assert_eq!(decoder.held_bytes(), expected + 3);
     drop(decoder.feed(b"a: h\n\nmore"));
     assert_eq!(decoder.held_bytes(), expected + 3 + 10);
+    // All of it but the begun name has room of its own.
+    assert!(decoder.capacity_bytes() >= expected + 10);
 }

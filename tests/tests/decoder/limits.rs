@@ -205,6 +205,14 @@ fn d10_what_is_ignored_costs_no_memory() {
         run(&mut decoder, &[b"data: ", b"2222222", b"3333333", b"4444444", b"\n"]);
         assert_eq!((decoder.held_bytes(), decoder.capacity_bytes()), (0, 0));
     }
+    // Also if they are more than can be laid by.
+    run(&mut decoder, &[b"data: "]);
+    for _ in 0..200 {
+        run(&mut decoder, &[&[b'2'; 10]]);
+        assert_eq!(decoder.capacity_bytes(), 0);
+    }
+    run(&mut decoder, &[b"\n"]);
+    assert_eq!(decoder.held_bytes(), 0);
     assert_eq!(run(&mut decoder, &[b"\ndata: a\n\n"]), [event("message", "a", "")]);
 }
 

@@ -265,6 +265,6 @@ fn e10_a_long_string_is_looked_at_byte_by_byte() {
         {
             assert_eq!(check(&with(text)) == Completeness::Whole, is_whole, "{text} at {at}");
         }
-        assert_eq!(check(&with("\\")) == Completeness::Whole, false, "a backslash at {at}");
+        assert_ne!(check(&with("\\")), Completeness::Whole, "a backslash at {at}");
     }
 }
