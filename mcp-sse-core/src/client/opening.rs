@@ -210,14 +210,11 @@ impl Client {
     pub(super) fn fail_opening(&mut self, kind: &FailureKind, now: Timestamp) {
         self.origin.opening = None;
         self.origin.listening_until = None;
-        match &mut self.origin.standing {
-            Standing::Legacy(session) => *session = None,
-            Standing::HttpSse(channel) => {
-                if let Some(channel) = channel.take() {
-                    self.give_up(channel.call, now);
-                }
+        // A session stands only behind a handshake that has not failed.
+        if let Standing::HttpSse(channel) = &mut self.origin.standing {
+            if let Some(channel) = channel.take() {
+                self.give_up(channel.call, now);
             }
-            _ => {}
         }
         self.fail_blocked(kind, now);
     }

@@ -32,3 +32,20 @@ impl Shared {
         MAX_ID - self.last_id
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Id, MAX_ID, Shared};
+
+    /// F8: the last id is used once, and no other after it.
+    #[test]
+    fn f8_ids_end_with_the_last() {
+        let mut shared = Shared { last_id: MAX_ID - 2 };
+        assert_eq!(shared.ids_left(), 2);
+        assert_eq!(
+            [(); 4].map(|()| shared.next_id()),
+            [Some(MAX_ID - 1), Some(MAX_ID), None, None].map(|id| id.map(Id::from))
+        );
+        assert_eq!(shared.ids_left(), 0);
+    }
+}

@@ -159,7 +159,7 @@ impl Carriage {
 mod tests {
     use super::*;
 
-    const REQUEST: &[u8] = b"POST /\r\r\n HTTP/1.1\r\nContent-Length: 5\r\n\r\n\r\n\r\n!";
+    const REQUEST: &[u8] = b"POST /\r\r\n HTTP/1.1\r\nContent-Length: 5\r\r\n\r\n\r\n\r\n!";
 
     /// E1: wherever the request is cut, it is sent once its last byte was written, and not before.
     #[test]
@@ -175,6 +175,44 @@ mod tests {
                 assert!(carriage.has_begun());
                 assert_eq!(carriage.is_sent(), taken == REQUEST.len(), "{taken} bytes in pieces of {size}");
             }
+        }
+    }
+
+    /// E1, E5: what a carriage tells is how far the exchange takes the request to have got.
+    #[test]
+    fn the_exchange_is_told_how_far_the_request_is_written() {
+        use crate::exchange::{ExchangeConfig, Exposure, Request};
+        let now = Timestamp::ZERO;
+        let mut exchange = Exchange::new(&Request::new("tools/list").with_id(7), ExchangeConfig::default(), now);
+        exchange.on_connected(now).unwrap();
+        let mut carriage = Carriage::of_request(1);
+        for (bytes, exposure) in [(&b"POST / HTTP/1.1\r\n\r\n"[..], Exposure::PartlySent), (b"!", Exposure::Sent)] {
+            carriage.on_taken(bytes);
+            carriage.on_written(bytes.len());
+            carriage.on_flushed();
+            carriage.tell(&mut exchange, now);
+            assert_eq!(exchange.exposure(), exposure);
+        }
+    }
+
+    /// E8: behind the last chunk the connection may end without TLS's alert; before it that is a break.
+    #[test]
+    fn e8_an_end_behind_the_last_chunk_is_no_break() {
+        use crate::exchange::{Cause, ExchangeConfig, ExchangeEvent, Request, Verdict};
+        let now = Timestamp::ZERO;
+        for (response, is_whole) in [("0\r\n\r\n", true), ("5\r\n: ok", false)] {
+            let mut exchange = Exchange::new(&Request::new("tools/list").with_id(7), ExchangeConfig::default(), now);
+            let headers = [("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")];
+            exchange.on_head(&crate::http::ResponseHead::from_headers(200, headers), now).unwrap();
+            let mut carriage = Carriage::of_request(0);
+            carriage.on_read(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            carriage.on_read(response.as_bytes());
+            carriage.on_end(BreakKind::TlsTruncated);
+            carriage.tell_end(&mut exchange, now).unwrap();
+            let Some(ExchangeEvent::Ended(Verdict::Reissue { cause, .. })) = exchange.poll_event() else {
+                panic!("it is lost");
+            };
+            assert_eq!(cause == Cause::Ended, is_whole, "{cause:?}");
         }
     }
 

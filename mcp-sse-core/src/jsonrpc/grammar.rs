@@ -77,7 +77,6 @@ pub fn check(text: &str) -> Completeness {
     }
     let mut scanner = Scanner::new();
     match scanner.scan(text.as_bytes()) {
-        Ok(()) if scanner.is_whole() => Completeness::Whole,
         Ok(()) => Completeness::Prefix,
         Err(position) => Completeness::Invalid { position },
     }
@@ -196,15 +195,6 @@ impl Scanner {
             self.state = self.after(byte).ok_or(position)?;
             position += 1;
         }
-    }
-
-    /// Whether what was taken is a whole value.
-    fn is_whole(&self) -> bool {
-        self.open.is_empty()
-            && matches!(
-                self.state,
-                State::AfterValue | State::Zero | State::Integer | State::Fraction | State::ExponentDigits
-            )
     }
 
     /// Whether the next character may be any but a control character.

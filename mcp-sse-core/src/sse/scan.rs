@@ -159,6 +159,12 @@ mod tests {
                 bytes[at] = 0;
                 assert!(has_nul(&bytes));
                 assert_eq!(strip_same(&bytes, &same), None);
+                // Another one hides neither.
+                for other in 0..length {
+                    bytes[other] = 0;
+                    assert!(has_nul(&bytes), "{at} and {other} of {length}");
+                    bytes[other] = if other == at { 0 } else { b'a' };
+                }
                 bytes[at] = b'a';
             }
         }

@@ -16,8 +16,23 @@ use crate::Result;
 use crate::list::Mutant;
 use crate::switch::{Switched, switch};
 
+/// The core's own tests, as their program is called.
+const OWN: &str = "mcp_sse_core";
+
 /// The groups of tests that need no socket.
-pub const GROUPS: [&str; 8] = ["jsonrpc", "encoder", "http", "server", "exchange", "client", "architecture", "decoder"];
+pub const GROUPS: [&str; 11] = [
+    "architecture",
+    "client",
+    "decoder",
+    "decoder_memory",
+    "encoder",
+    "exchange",
+    "http",
+    "jsonrpc",
+    "recording",
+    "server",
+    "server_memory",
+];
 
 /// A group of tests, and its program.
 pub type Programs = BTreeMap<String, PathBuf>;
@@ -153,8 +168,8 @@ fn compile(tree: &Path) -> Result<(Vec<CompileError>, Programs)> {
     command
         .current_dir(tree)
         .env("RUSTC_WORKSPACE_WRAPPER", &wrapper)
-        .args(["test", "--locked", "-p", "mcp-sse-tests", "--no-default-features", "--no-run"])
-        .args(["--message-format", "json"]);
+        .args(["test", "--locked", "-p", "mcp-sse-tests", "-p", "mcp-sse-core", "--no-default-features", "--no-run"])
+        .args(["--lib", "--message-format", "json"]);
     for group in GROUPS {
         command.args(["--test", group]);
     }
@@ -170,7 +185,9 @@ fn compile(tree: &Path) -> Result<(Vec<CompileError>, Programs)> {
         }
         let name = said.pointer("/target/name").and_then(Value::as_str);
         let program = said.get("executable").and_then(Value::as_str);
-        if let (Some(name), Some(program)) = (name, program) {
+        if let (Some(name), Some(program)) = (name, program)
+            && (name == OWN || GROUPS.contains(&name))
+        {
             programs.insert(name.to_owned(), PathBuf::from(program));
         }
     }

@@ -21,11 +21,20 @@ pub struct Mutant {
     pub name: String,
     /// The file, from the root of the workspace.
     pub file: String,
+    /// The file and the function in it; the file alone within a constant.
+    pub function: String,
     pub genre: String,
     /// Within a constant, where no switch can be: the compiler evaluates it.
     pub is_constant: bool,
     pub begin: Place,
     pub replacement: String,
+}
+
+impl Mutant {
+    /// Where others are that the same tests may catch: the nearest first.
+    pub fn neighbours(&self) -> [&str; 2] {
+        [&self.function, &self.file]
+    }
 }
 
 /// All mutants of the folders, in the order of the list.
@@ -46,7 +55,9 @@ fn mutant(index: usize, value: &Value) -> Option<Mutant> {
     let number = |key: &str| value.pointer(key)?.as_u64()?.try_into().ok();
     let file = text("file")?;
     let folder = file.strip_prefix("mcp-sse-core/src/")?.split('/').next()?.to_owned();
+    let function = value.pointer("/function/function_name").and_then(Value::as_str).unwrap_or_default();
     Some(Mutant {
+        function: format!("{file} {function}"),
         number: u32::try_from(index).ok()? + 1,
         folder,
         name: text("name")?,

@@ -6,22 +6,24 @@
 //!
 //! `cargo run --release -- [FOLDER...]` in this directory, with cargo-mutants installed. A folder is one of `sse`, `jsonrpc`, `exchange`,
 //! `client`; none means all. Each run goes on where the last one stopped, in an order that makes what is done a sample of the
-//! whole; `--again` begins anew. `--survivors` runs all tests, the long ones too, against what was not caught. CONTRIBUTING says more.
+//! whole; `--again` begins anew. `--survivors` tries those again that were not caught, with the longest tests too. CONTRIBUTING says more.
 
 #![forbid(unsafe_code)]
 
 mod build;
 mod list;
+mod process;
 mod report;
 mod run;
 mod switch;
+mod tests;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use crate::list::Mutant;
 use crate::report::Results;
-use crate::run::Depth;
+use crate::run::Bench;
 
 /// The folders of the core whose mutants are wanted.
 pub const FOLDERS: [&str; 4] = ["client", "exchange", "sse", "jsonrpc"];
@@ -51,7 +53,7 @@ fn main() -> Result<()> {
     eprintln!("{} mutants", mutants.len());
     results.keep(&mutants);
     let tree: PathBuf = place.join("tree");
-    let (built, tests) = build::build(&root, &tree, &mutants)?;
+    let (built, programs) = build::build(&root, &tree, &mutants)?;
     let wanted = |mutant: &&Mutant| {
         let in_folder = folders.is_empty() || folders.iter().any(|folder| *folder == mutant.folder);
         let in_turn = match results.verdict(mutant) {
@@ -63,8 +65,9 @@ fn main() -> Result<()> {
     let mut wanted: Vec<&Mutant> = mutants.iter().filter(wanted).collect();
     // Every sixteenth first: what is done when a run is stopped is spread over every file.
     wanted.sort_by_key(|mutant| mutant.number % 16);
-    let depth = if has("--survivors") { Depth::Whole } else { Depth::Quick };
-    run::run(&wanted, depth, &built, &tests, &tree, &mut results)?;
+    let tests = tests::tests(&programs, &tree)?;
+    let bench = Bench { built: &built, programs: &programs, tests: &tests, tree: &tree, is_thorough: has("--survivors") };
+    run::run(&wanted, &mutants, &bench, &mut results)?;
     results.print();
     Ok(())
 }

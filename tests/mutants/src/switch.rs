@@ -221,12 +221,13 @@ mod tests {
     use super::*;
 
     fn mutant(number: u32, genre: &str, begin: Place, replacement: &str) -> Mutant {
-        let (folder, name, file) = (String::new(), String::new(), String::new());
+        let (folder, name, file, function) = (String::new(), String::new(), String::new(), String::new());
         Mutant {
             number,
             folder,
             name,
             file,
+            function,
             genre: genre.to_owned(),
             is_constant: false,
             begin,

@@ -1,6 +1,6 @@
 //! F15, E22: the server's requests: what is answered by the client, what by its embedder, and what by nobody.
 
-use mcp_sse_core::client::{CallEvent, CallId, CallOptions, ClientConfig, ErrorReply, RespondError};
+use mcp_sse_core::client::{Asked, CallEvent, CallId, CallOptions, ClientConfig, ErrorReply, RespondError};
 use mcp_sse_core::jsonrpc::Id;
 use mcp_sse_tests::channel_driver::{ChannelDriver, MANNERS, Manner, Reply, Sent};
 use mcp_sse_tests::loop_driver::ENDPOINT;
@@ -64,7 +64,27 @@ fn f15_ping_is_answered_and_unknown_methods_are_refused() {
             assert_eq!(answer.at, 0, "while the stream is still open");
         }
         assert_eq!(requests(&driver, call), [(false, false); 2]);
+        assert!(driver.events_of(call).iter().all(|event| event.awaiting().is_none()), "they are answered");
     }
+}
+
+/// F15: whoever holds a request answers it once, with what it says, or with an error if it says nothing.
+#[test]
+fn f15_a_request_that_is_dropped_is_answered_with_an_error() {
+    let mut told = Vec::new();
+    let mut respond = |id: &Id, answer: Result<&str, ErrorReply>| {
+        told.push((id.to_json(), answer.map(str::to_owned)));
+        Err(RespondError::NotAsked)
+    };
+    let asked = Asked::new(Id::from(6), &mut respond);
+    assert!(format!("{asked:?}").contains("Asked"));
+    asked.answer(Ok("{}".to_owned()));
+    Asked::new(Id::from(7), &mut respond).answer(Err(ErrorReply::new(-1, "no")));
+    drop(Asked::new(Id::from(8), &mut respond));
+    let expected =
+        [Ok("{}".to_owned()), Err(ErrorReply::new(-1, "no")), Err(ErrorReply::new(-32603, "Internal error"))];
+    assert_eq!(told.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["6", "7", "8"]);
+    assert_eq!(told.into_iter().map(|(_, answer)| answer).collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -77,6 +97,13 @@ fn f15_a_handled_request_is_answered_by_the_embedder_once() {
         let call = driver.call(CALL, None, patient());
         driver.run();
         assert_eq!(requests(&driver, call), [(false, true); 2]);
+        let waiting: Vec<_> = driver.events_of(call).into_iter().filter_map(CallEvent::awaiting).collect();
+        assert!(
+            waiting
+                .iter()
+                .all(|(method, _, message)| (*method, message.method()) == ("roots/list", Some("roots/list")))
+        );
+        assert_eq!(waiting.iter().map(|(_, id, _)| (*id).clone()).collect::<Vec<_>>(), [7, 8].map(Id::from));
         assert!(driver.asked("response").is_empty());
         assert_eq!(respond(&mut driver, call, 7, Ok("{")), Err(RespondError::InvalidJson));
         assert_eq!(respond(&mut driver, call, 9, Ok("{}")), Err(RespondError::NotAsked));

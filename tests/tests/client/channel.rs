@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_sse_core::Limits;
 use mcp_sse_core::client::{CallEvent, CallId, CallOptions, ClientConfig, Outcome, Protocol};
-use mcp_sse_core::exchange::{FailureKind, Framing, HandshakeProblem, IdMatch};
+use mcp_sse_core::exchange::{BreakKind, Cause, FailureKind, Framing, HandshakeProblem, IdMatch};
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_core::jsonrpc::Id;
 use mcp_sse_core::legacy::Reconnect;
@@ -450,6 +450,115 @@ fn h5_a_post_that_is_taken_as_the_channel_breaks_is_lost() {
         let failure = driver.failure_of(call);
         assert!(matches!(failure.kind, FailureKind::Lost { .. }) && failure.may_have_run(), "{failure}");
         assert!(driver.asked("notifications/cancelled").is_empty(), "nobody has cancelled it");
+    }
+}
+
+/// H5: a channel that was closed while its exchange was lent out ends when that is returned. The next one, which is being
+/// opened by then, is none of its affair.
+#[test]
+fn h5_the_late_end_of_a_closed_channel_leaves_the_next_one_alone() {
+    let mut driver = opened(Manner::Together, |_| Reply::accepted().answer_on_channel("{}"));
+    let closed = driver.sent[0].exchange;
+    let exchange = driver.client.lend_exchange(closed).expect("under way");
+    driver.close();
+    let call = call(&mut driver);
+    driver.carry_out();
+    assert_eq!(driver.asked("GET").len(), 2);
+    let now = driver.time();
+    driver.client.return_exchange(closed, exchange, now);
+    driver.run();
+    driver.answer_of(call);
+    assert_eq!(driver.asked("GET").len(), 2);
+}
+
+/// H4: an answer that comes twice is an answer once, also while its POST is still open.
+#[test]
+fn h4_a_second_answer_under_the_same_id_is_a_stray() {
+    for manner in MANNERS {
+        let mut driver = opened(manner, |_| Reply::read());
+        let (listening, call) = (driver.listen("{}"), call(&mut driver));
+        driver.run_until(10);
+        let id = driver.asked("tools/list")[0].id().unwrap();
+        for _ in 0..2 {
+            driver.on_channel(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        }
+        driver.run_until(20);
+        assert!(matches!(driver.events_of(call)[..], [CallEvent::Answer { .. }]), "{:?}", driver.events_of(call));
+        assert!(matches!(driver.events_of(listening)[..], [CallEvent::Stray { .. }]));
+    }
+}
+
+/// H5: who listens before there is a channel fails as any other call, if it cannot be opened.
+#[test]
+fn h5_listening_fails_with_a_channel_that_never_was() {
+    for manner in MANNERS {
+        let mut driver = ChannelDriver::new(STREAM, config(), manner, |_, _| Reply::refused());
+        let listening = driver.listen("{}");
+        driver.run_until(60_000);
+        assert!(matches!(driver.failure_kind_of(listening), FailureKind::Unsent { .. }));
+        assert_eq!(driver.whats(), ["GET"]);
+    }
+}
+
+/// H5: why the channel was lost is why the call was.
+#[test]
+fn h5_the_cause_of_a_loss_is_that_of_the_channel() {
+    for kind in [BreakKind::Reset, BreakKind::TlsTruncated] {
+        for manner in MANNERS {
+            let mut driver = opened(manner, |_| Reply::accepted());
+            let call = call(&mut driver);
+            driver.run_until(10);
+            let channel = driver.sent[0].exchange;
+            driver.fact(channel, &Fact::Broken(kind));
+            let failure = driver.failure_kind_of(call);
+            assert!(
+                matches!(failure, FailureKind::Lost { cause: Cause::Broken(told), .. } if *told == kind),
+                "{failure:?}"
+            );
+        }
+    }
+}
+
+/// H5: a channel on which the handshake is refused is closed, and the next call begins with another.
+#[test]
+fn h5_a_handshake_that_is_refused_ends_the_channel() {
+    for manner in MANNERS {
+        let mut refused = 0;
+        let mut inner = server(|_| Reply::accepted().answer_on_channel("{}"));
+        let mut driver = ChannelDriver::new(STREAM, config(), manner, move |sent, number| match &*sent.what() {
+            "initialize" if refused == 0 => {
+                refused += 1;
+                let error = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32000,"message":"not now"}}"#;
+                Reply::accepted().on_channel(error)
+            }
+            _ => inner(sent, number),
+        });
+        let first = call(&mut driver);
+        driver.run_until(100);
+        let is_refused = |kind: &FailureKind| matches!(kind, FailureKind::Handshake { problem } if matches!(**problem, HandshakeProblem::Refused { code: -32000 }));
+        assert!(is_refused(driver.failure_kind_of(first)), "{:?}", driver.failure_kind_of(first));
+        assert!(driver.closed.iter().any(|(exchange, _)| *exchange == driver.sent[0].exchange), "it is of no use");
+        let second = call(&mut driver);
+        driver.run();
+        driver.answer_of(second);
+        let handshake = ["GET", "initialize", "notifications/initialized", "tools/list"];
+        assert_eq!(driver.whats()[..2], handshake[..2]);
+        assert_eq!(driver.whats()[2..], handshake);
+    }
+}
+
+/// H5, E20: a notification waits for nothing on the channel, so its loss is no end of one that is being posted.
+#[test]
+fn h5_a_lost_channel_ends_no_notification() {
+    for manner in MANNERS {
+        let mut driver = opened(manner, |_| Reply::read().after(50).then(Fact::Head(head(202))).end());
+        let notification = driver.notify("notifications/other");
+        driver.run_until(10);
+        driver.break_channel();
+        driver.run();
+        let (done, at) = driver.end_of(notification).expect("an end");
+        assert!(matches!(done.outcome, Outcome::Accepted { status: 202 }), "{done:?}");
+        assert_eq!(at, 50);
     }
 }
 

@@ -39,6 +39,19 @@ fn host_port_and_target() {
     }
 }
 
+/// A tunnel's target has its port always, a `Host` header only one that is not the scheme's own.
+#[test]
+fn host_and_port_are_named_as_a_tunnel_and_as_a_header_wants_them() {
+    for (url, tunnel, header) in [
+        ("http://example.com/mcp", "example.com:80", "example.com"),
+        ("https://example.com/mcp", "example.com:443", "example.com"),
+        ("http://example.com:8080/mcp", "example.com:8080", "example.com:8080"),
+        ("https://[::1]:8443/mcp", "[::1]:8443", "[::1]:8443"),
+    ] {
+        assert_eq!((endpoint(url).host_and_port().as_str(), endpoint(url).authority()), (tunnel, header));
+    }
+}
+
 #[test]
 fn names_beyond_ascii_are_resolved_by_idna() {
     for (url, host) in [

@@ -511,6 +511,54 @@ fn f6_a_request_may_find_out_before_the_probe() {
     }
 }
 
+/// F6: what a request has found out meanwhile holds, also if the probe then comes to nothing.
+#[test]
+fn f6_a_probe_that_fails_late_harms_nobody() {
+    for probe in [Reply::status(503).delayed(100), Reply::read().after(100).broken()] {
+        for manner in MANNERS {
+            let probe = probe.clone();
+            let mut driver = driver(manner, move |sent, _| match &*sent.what() {
+                "server/discover" => probe.clone(),
+                "tools/list" => Reply::result(r#"{"tools":[]}"#),
+                "initialize" => Reply::initialized("2025-06-18", None),
+                _ => Reply::accepted(),
+            });
+            let call = list(&mut driver);
+            driver.carry_out();
+            let notification = driver.notify("notifications/other");
+            driver.run();
+            driver.answer_of(call);
+            assert!(matches!(driver.end_of(notification).unwrap().0.outcome, Outcome::Accepted { .. }));
+            let handshake = ["initialize", "notifications/initialized", "notifications/other"];
+            let whats = driver.whats();
+            assert_eq!(whats[..2], ["tools/list", "server/discover"]);
+            assert_eq!(whats[whats.len() - 3..], handshake);
+        }
+    }
+}
+
+/// E6, F6: a caller's own `initialize` whose stream is lost is not posted once more on the channel that was found meanwhile.
+#[test]
+fn e6_a_lost_handshake_of_the_callers_own_is_not_made_again_on_a_channel() {
+    for manner in MANNERS {
+        let config = auto().with_handshake(false);
+        let mut driver = ChannelDriver::new(ENDPOINT, config, manner, |sent, _| match &*sent.what() {
+            "server/discover" => Reply::error(400, -32022, r#"{"supported":["2024-11-05"]}"#),
+            "initialize" => Reply::stream().body("id: e-1\nretry: 5000\ndata:\n\n").end(),
+            "GET" => Reply::channel("/m"),
+            _ => Reply::accepted(),
+        });
+        let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}"#;
+        let initialize = driver.call("initialize", Some(params), CallOptions::default());
+        driver.run_until(10);
+        let notification = driver.notify("notifications/other");
+        driver.run();
+        assert!(matches!(driver.end_of(notification).unwrap().0.outcome, Outcome::Accepted { .. }));
+        assert!(matches!(driver.failure_kind_of(initialize), FailureKind::SessionExpired));
+        assert_eq!(driver.whats(), ["initialize", "server/discover", "GET", "notifications/other"]);
+    }
+}
+
 /// F6, F9: a call that waits for the handshake ends by itself when it is cancelled or late; the others go on.
 #[test]
 fn f6_a_waiting_call_can_be_cancelled_and_can_be_late() {

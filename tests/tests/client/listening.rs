@@ -56,6 +56,24 @@ fn f12_a_server_without_such_a_stream_ends_listening_and_harms_no_session() {
     }
 }
 
+/// F12: a server that has no such stream is not asked for each who listens.
+#[test]
+fn f12_what_declines_one_who_listens_declines_all() {
+    for manner in MANNERS {
+        let mut driver = driver(newest(), manner, |sent, _| match sent.request.method {
+            "GET" => Reply::status(405).delayed(50),
+            _ => Reply::result("{}"),
+        });
+        let listening = [driver.listen("{}"), driver.listen("{}"), driver.listen("{}")];
+        driver.run();
+        for call in listening {
+            let (done, _) = driver.end_of(call).expect("an end");
+            assert!(matches!(done.outcome, Outcome::ListeningEnded { status: Some(405) }), "{done:?}");
+        }
+        assert_eq!(driver.asked("GET").len(), 1);
+    }
+}
+
 #[test]
 fn f12_who_may_not_listen_is_told() {
     for status in [401, 403] {
@@ -168,6 +186,23 @@ fn f12_all_who_listen_in_a_session_share_one_stream() {
             assert_eq!(driver.asked("initialize").len(), 1);
         }
     }
+}
+
+/// F12: of what the stream brings for all, so much waits for one who does not take it, and no more.
+#[test]
+fn f12_a_slow_caller_cannot_grow_memory() {
+    let mut driver = one_stream(Manner::EachCall, newest());
+    let (leader, slow) = (driver.listen("{}"), driver.listen("{}"));
+    driver.run_until(10);
+    driver.held.insert(slow);
+    for _ in 0..1_500 {
+        driver.on_channel(&log("x"));
+    }
+    assert_eq!(driver.notifications_of(leader).len(), 1_500);
+    driver.release(slow);
+    assert_eq!(driver.notifications_of(slow).len(), 1_024);
+    driver.on_channel(&log("x"));
+    assert_eq!(driver.notifications_of(slow).len(), 1_025, "it is heard again");
 }
 
 #[test]

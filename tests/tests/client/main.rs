@@ -3,6 +3,7 @@
 mod asking;
 mod cancel;
 mod channel;
+mod connections;
 mod drain;
 mod endpoint;
 mod fuzz_tools;
@@ -24,6 +25,7 @@ mod request_errors;
 mod request_headers;
 mod resumption;
 mod session;
+mod settings;
 mod subscription;
 mod subscriptions;
 mod tool_headers;

@@ -252,6 +252,69 @@ fn f7_a_stream_of_a_session_that_is_gone_is_not_resumed_in_the_next_one() {
     }
 }
 
+/// F7: that its session is gone is reason enough for a broken stream to be lost; no other is begun to find that out.
+#[test]
+fn f7_a_broken_stream_of_a_session_that_is_gone_begins_no_other() {
+    for manner in MANNERS {
+        let mut driver = driver(newest(), manner, |sent, _| match &*sent.what() {
+            CALL if sent.json()["params"]["name"] == "b" => Reply::status(404),
+            _ => closing("id: e-1\nretry: 5000\ndata:\n\n"),
+        });
+        let resuming = driver.call(CALL, NAME, patient());
+        let refused = driver.call(CALL, Some(r#"{"name":"b"}"#), patient());
+        driver.run();
+        for call in [resuming, refused] {
+            assert!(matches!(driver.failure_kind_of(call), FailureKind::SessionExpired));
+        }
+        assert_eq!((driver.asked("initialize").len(), driver.asked("GET").len()), (1, 0));
+    }
+}
+
+/// E6, F7: a request that only reads is not posted again in another session, if its stream was lost and the session is gone.
+#[test]
+fn f11_a_session_that_is_gone_is_the_end_of_a_lost_stream() {
+    for manner in MANNERS {
+        let mut driver = driver(newest(), manner, |sent, _| match sent.request.method {
+            "GET" => Reply::status(404),
+            _ => closing("id: e-1\ndata:\n\n"),
+        });
+        let call = driver.call(LIST, None, CallOptions::default());
+        driver.run();
+        assert!(matches!(driver.failure_kind_of(call), FailureKind::SessionExpired));
+        assert_eq!((driver.asked(LIST).len(), driver.asked("initialize").len()), (1, 1));
+    }
+}
+
+/// F11: 404 to a request that named no session ends none: the stream is lost, as it was before.
+#[test]
+fn f11_without_a_session_404_says_that_the_stream_is_lost() {
+    for manner in MANNERS {
+        let mut driver = driver(newest().with_handshake(false), manner, |sent, _| match sent.request.method {
+            "GET" => Reply::status(404),
+            _ => reset("id: e-1\ndata:\n\n"),
+        });
+        let call = driver.call(CALL, NAME, CallOptions::default());
+        driver.run();
+        assert!(is_lost(driver.failure_kind_of(call)), "{:?}", driver.failure_kind_of(call));
+        assert_eq!(driver.whats(), [CALL, "GET"]);
+    }
+}
+
+/// E6: without handshakes of the client's own there is no session whose end could be seen.
+#[test]
+fn e6_without_a_handshake_a_stream_is_resumed_too() {
+    for manner in MANNERS {
+        let mut driver = driver(newest().with_handshake(false), manner, |sent, _| match sent.request.method {
+            "GET" => closing(&answer_to("1")),
+            _ => reset("id: e-1\ndata:\n\n"),
+        });
+        let call = driver.call(CALL, NAME, CallOptions::default());
+        driver.run();
+        assert!(is_settled(driver.end_of(call)));
+        assert_eq!(lasts(&driver), [Some("e-1".to_owned())]);
+    }
+}
+
 /// PF-E08: reconnects that bring nothing new count against the budget, however politely they end.
 #[test]
 fn pf_e08_polite_barren_reconnects() {

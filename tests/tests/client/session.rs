@@ -1,12 +1,13 @@
 //! F7: sessions of 2025-03-26 to 2025-11-25: the handshake, what every later request carries, a session that is gone, and
 //! its end.
 
-use mcp_sse_core::client::{CallOptions, ClientConfig, Outcome};
+use mcp_sse_core::Limits;
+use mcp_sse_core::client::{CallEvent, CallOptions, ClientConfig, Outcome};
 use mcp_sse_core::exchange::{Cause, Exposure, FailureKind, HandshakeProblem, TimeLimit};
 use mcp_sse_core::http::ProtocolVersion;
-use mcp_sse_tests::channel_driver::{ChannelDriver, MANNERS, Manner, Reply};
+use mcp_sse_tests::channel_driver::{ChannelDriver, MANNERS, Manner, Reply, initialize_result};
 use mcp_sse_tests::loop_driver::ENDPOINT;
-use mcp_sse_tests::session_server::{closing, driver, house_keeping, is_lost, is_settled, legacy, newest, within};
+use mcp_sse_tests::session_server::{closing, driver, house_keeping, is_lost, is_settled, legacy, log, newest, within};
 
 const LEGACY: [ProtocolVersion; 3] =
     [ProtocolVersion::V2025_03_26, ProtocolVersion::V2025_06_18, ProtocolVersion::V2025_11_25];
@@ -54,6 +55,64 @@ fn f7_initialize_comes_first_and_its_session_and_revision_are_on_all_that_follow
             assert_eq!(driver.client.protocol_version(), Some(version));
             assert!(driver.client.initialize_result().is_some_and(|result| result.contains("serverInfo")));
         }
+    }
+}
+
+/// E25: by the rules of which revision an answer is judged, is what was negotiated: arrays were in one of them alone.
+#[test]
+fn e25_an_array_is_taken_in_the_revision_that_has_them() {
+    for version in LEGACY {
+        let mut driver = driver(legacy(version), Manner::Together, |_, _| {
+            Reply::json(200, r#"[{"jsonrpc":"2.0","id":2,"result":{}}]"#)
+        });
+        let call = driver.call(LIST, None, CallOptions::default());
+        driver.run();
+        let (done, _) = driver.end_of(call).expect("an end");
+        if version == ProtocolVersion::V2025_03_26 {
+            assert!(matches!(done.outcome, Outcome::Settled(_)), "{done:?}");
+        } else {
+            assert!(matches!(driver.failure_kind_of(call), FailureKind::InvalidMessage { .. }), "{done:?}");
+        }
+    }
+}
+
+/// F9: what comes on the streams of the client's own requests is told to nobody.
+#[test]
+fn f7_nobody_is_told_of_what_comes_with_the_handshake() {
+    for manner in MANNERS {
+        let mut driver = ChannelDriver::new(ENDPOINT, newest(), manner, |sent, _| match &*sent.what() {
+            "initialize" => Reply::stream()
+                .event(&log("hello"))
+                .event(r#"{"jsonrpc":"2.0","id":"other","result":{}}"#)
+                .event(&format!(r#"{{"jsonrpc":"2.0","id":{{id}},"result":{}}}"#, initialize_result("2025-11-25")))
+                .end(),
+            LIST => Reply::stream().event(&log("x")).event(r#"{"jsonrpc":"2.0","id":{id},"result":{}}"#).end(),
+            _ => Reply::accepted(),
+        });
+        let call = driver.call(LIST, None, CallOptions::default());
+        driver.run();
+        assert!(is_settled(driver.end_of(call)));
+        assert_eq!(driver.notifications_of(call).len(), 1);
+        assert!(driver.events.iter().all(|(owner, _)| *owner == call), "{:?}", driver.events);
+    }
+}
+
+/// E14: an event that is too large is told to the call on whose stream it came, which goes on.
+#[test]
+fn e14_an_event_that_is_too_large_is_told_to_its_call() {
+    for manner in MANNERS {
+        let config = newest().with_limits(Limits::default().with_max_event_bytes(1000));
+        let mut driver = driver(config, manner, |_, _| {
+            Reply::stream().event(&log(&"x".repeat(2000))).event(r#"{"jsonrpc":"2.0","id":{id},"result":{}}"#).end()
+        });
+        let call = driver.call(LIST, None, CallOptions::default());
+        driver.run();
+        assert!(is_settled(driver.end_of(call)));
+        let events = driver.events_of(call);
+        assert!(
+            matches!(events[..], [CallEvent::Oversized { attempt: 1, limit: 1000 }, CallEvent::Answer { .. }]),
+            "{events:?}"
+        );
     }
 }
 
@@ -298,7 +357,7 @@ fn f7_the_session_of_an_initialize_whose_stream_was_resumed_is_the_one_its_own_h
                 Reply::head(200, &head).body("id: 1\ndata:\n\n").end()
             }
             "GET" => {
-                let result = mcp_sse_tests::channel_driver::initialize_result("2025-11-25");
+                let result = initialize_result("2025-11-25");
                 closing(&format!("data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}\n\n"))
             }
             "notifications/initialized" => Reply::accepted(),

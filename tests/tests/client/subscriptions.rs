@@ -69,6 +69,31 @@ fn f10_a_subscription_from_its_beginning_to_its_end() {
     }
 }
 
+/// F10: "MUST NOT send any notification on the subscription before" its acknowledgment; that of a stream which was lost is none.
+#[test]
+fn f10_a_notification_before_the_acknowledgment_is_a_stray() {
+    for manner in MANNERS {
+        let mut driver = driver(manner, |_, number| match number {
+            0 => Reply::stream().event(CHANGED).event(&acknowledgment(FILTER)).event(CHANGED).broken(),
+            _ => Reply::stream().event(CHANGED).event(&acknowledgment(FILTER)).event(CHANGED),
+        });
+        let call = driver.listen(FILTER);
+        driver.run_until(60_000);
+        let told: Vec<_> = driver
+            .events_of(call)
+            .into_iter()
+            .filter_map(|event| match event {
+                CallEvent::Stray { attempt, .. } => Some((*attempt, "stray")),
+                CallEvent::Acknowledged { attempt, .. } => Some((*attempt, "acknowledged")),
+                CallEvent::Notification { attempt, .. } => Some((*attempt, "told")),
+                _ => None,
+            })
+            .collect();
+        let stream = |attempt| [(attempt, "stray"), (attempt, "acknowledged"), (attempt, "told")];
+        assert_eq!(told, [stream(1), stream(2)].concat());
+    }
+}
+
 /// F10: "`notifications/cancelled` naming it" ends it as well, with no result after it and with the stream left open.
 #[test]
 fn f10_a_cancellation_that_names_it_ends_it() {

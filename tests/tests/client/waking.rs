@@ -1,7 +1,8 @@
 //! `Client::poll_wake`: whoever asks only the calls that were woken, had a fact or are due misses nothing, whatever the
 //! server does.
 
-use mcp_sse_core::client::{ClientConfig, Protocol};
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::client::{CallOptions, Client, ClientConfig, Endpoint, Protocol, Step};
 use mcp_sse_core::exchange::BreakKind;
 use mcp_sse_core::http::ProtocolVersion;
 use mcp_sse_tests::channel_driver::{ChannelDriver, MANNERS, Manner, Reply, Sent};
@@ -102,6 +103,22 @@ fn story(seed: u64, manner: Manner) {
     }
     driver.run_until(now + 20_000);
     assert!(driver.client.poll_timeout().is_none(), "{manner:?}, seed {seed}: something is left: {:?}", driver.whats());
+}
+
+/// Whoever sleeps under the lock under which others wake it asks this first.
+#[test]
+fn a_call_has_a_step_until_it_is_taken() {
+    let mut client = Client::new(Endpoint::parse(ENDPOINT).expect("a URL"), ClientConfig::default());
+    let now = Timestamp::ZERO;
+    let mut call = || client.call("tools/list", None, CallOptions::default(), now).expect("a call");
+    let (first, second) = (call(), call());
+    assert!(!client.has_step_of(first) && !client.has_step_of(second), "nobody has asked for any");
+    let Some(Step::Send(exchange, _)) = client.poll_step_of(first, now) else { panic!("a request") };
+    assert_eq!(exchange.to_string(), "exchange 1");
+    assert!(!client.has_step_of(first), "it was taken");
+    assert!(client.has_step_of(second), "its attempt was due, too");
+    assert!(matches!(client.poll_step_of(second, now), Some(Step::Send(..))));
+    assert!(!client.has_step_of(second));
 }
 
 #[test]

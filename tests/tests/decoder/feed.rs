@@ -99,6 +99,20 @@ fn d10_unread_bytes_are_bounded_and_their_loss_told() {
     assert_eq!(decoder.finish(Finish::Strict).error, None);
 }
 
+/// D10: as many bytes as the bound says are kept, and not one is lost of them.
+#[test]
+fn d10_unread_bytes_up_to_the_bound_are_kept() {
+    for (bound, is_kept) in [(18, true), (17, false)] {
+        let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_max_event_bytes(bound));
+        drop(decoder.feed(b"data: 1\n\n"));
+        drop(decoder.feed(b"data: 2\n\n"));
+        let mut next = || decoder.decode(&mut &[][..]).map(|event| event.map(|event| event.data().to_owned()));
+        assert_eq!(next(), Ok(Some("1".to_owned())));
+        let second = if is_kept { Ok(Some("2".to_owned())) } else { Err(DecodeError::Unread { bytes: 9 }) };
+        assert_eq!(next(), second);
+    }
+}
+
 /// D10: feeding and reading half, for ever, keeps memory within the bound.
 #[test]
 fn d10_unread_bytes_never_pass_the_bound() {

@@ -53,4 +53,6 @@ fn d10_what_is_kept_is_the_sum_of_its_parts() {
     assert_eq!(decoder.held_bytes(), expected + 3);
     drop(decoder.feed(b"a: h\n\nmore"));
     assert_eq!(decoder.held_bytes(), expected + 3 + 10);
+    // All of it but the begun name has room of its own.
+    assert!(decoder.capacity_bytes() >= expected + 10);
 }

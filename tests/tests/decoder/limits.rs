@@ -124,6 +124,18 @@ fn d10_small_pieces_meet_the_limit() {
     }
 }
 
+/// D10 with D9: where the block began is told alike, also if its first line came in pieces.
+#[test]
+fn d10_the_place_of_a_large_event_is_told_alike_for_every_chunk() {
+    let stream = format!("data: a\n\n: b\n\nevent: name\ndata: {}\n\ndata: c\n\n", "x".repeat(5_000));
+    let config = DecoderConfig::default().with_max_event_bytes(4_000);
+    let expected = [event("message", "a", ""), too_large(4_000, 14), event("message", "c", "")];
+    for size in 1..40 {
+        let chunks: Vec<_> = stream.as_bytes().chunks(size).collect();
+        assert_eq!(run(&mut SseDecoder::with_config(config), &chunks), expected, "chunks of {size}");
+    }
+}
+
 #[test]
 fn d10_an_id_too_long_is_ignored() {
     let config = DecoderConfig::default().with_max_id_bytes(4);
@@ -158,6 +170,11 @@ fn d10_an_event_name_too_long_is_an_unknown_type() {
     assert!(!decoder.decode(&mut input).unwrap().unwrap().kind_is_cut());
     expect(DecoderConfig::default().with_max_kind_bytes(0), b"event:x\ndata:\n\n", &[event("", "", "")]);
 
+    // A whole name that reads as the one cut before it is not cut.
+    let mut input = &b"event: messages\nevent: messag\ndata:\n\n"[..];
+    let decoded = decoder.decode(&mut input).unwrap().unwrap();
+    assert_eq!((decoded.kind(), decoded.kind_is_cut()), ("messag", false));
+
     let edge = "x".repeat(1024);
     let stream = format!("event: {edge}\ndata:\n\nevent: {edge}x\ndata:\n\n");
     let seen = run(&mut SseDecoder::new(), &[stream.as_bytes()]);
@@ -181,6 +198,22 @@ fn d10_what_is_ignored_costs_no_memory() {
         run(&mut decoder, &[b"data: ", chunk, b"\nid: ", chunk, b"\nevent: ", chunk, b"\n"]);
         assert_eq!((decoder.held_bytes(), decoder.capacity_bytes()), (0, 0));
     }
+    // Nor do lines that come in small pieces, of which a few are laid by.
+    let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_max_event_bytes(4_000));
+    run(&mut decoder, &[b"data: ", &[b'1'; 5_000], b"\n"]);
+    for _ in 0..1_000 {
+        run(&mut decoder, &[b"data: ", b"2222222", b"3333333", b"4444444", b"\n"]);
+        assert_eq!((decoder.held_bytes(), decoder.capacity_bytes()), (0, 0));
+    }
+    // Also if they are more than can be laid by.
+    run(&mut decoder, &[b"data: "]);
+    for _ in 0..200 {
+        run(&mut decoder, &[&[b'2'; 10]]);
+        assert_eq!(decoder.capacity_bytes(), 0);
+    }
+    run(&mut decoder, &[b"\n"]);
+    assert_eq!(decoder.held_bytes(), 0);
+    assert_eq!(run(&mut decoder, &[b"\ndata: a\n\n"]), [event("message", "a", "")]);
 }
 
 #[test]

@@ -101,15 +101,36 @@ fn d12_a_comment_inside_an_event() {
     assert_eq!((event.data(), event.data_is_lent()), ("b", true));
 }
 
+/// D11: one `data` line inside the chunk is lent, whatever stands beside it in its block.
+#[test]
+fn d11_the_data_of_an_unusual_block_is_lent_too() {
+    for block in [
+        "foo: x\ndata: a\n\n",
+        "retry: 5\ndata: a\n\n",
+        "data\u{e9}: x\ndata: a\n\n",
+        "data: a\nid: 1\n\n",
+        "data: a\nretry: 5\nfoo\n\n",
+        "id: 1\nid: 2\ndata: a\n\n",
+        "event: x\n: hi\nid\ndata:a\n\n",
+    ] {
+        let mut decoder = SseDecoder::new();
+        let mut input = block.as_bytes();
+        let event = decoder.decode(&mut input).unwrap().unwrap();
+        assert_eq!((event.data(), event.data_is_lent()), ("a", true), "{block:?}");
+        assert!(decoder.decode(&mut input).unwrap().is_none());
+    }
+}
+
 #[test]
 fn d12_invalid_utf8_is_an_error_on_request() {
     let config = DecoderConfig::default().with_reject_invalid_utf8(true);
     let error = |position| DecodeError::InvalidUtf8 { position }.to_string();
-    let cases: [(&[u8], u64); 8] = [
+    let cases: [(&[u8], u64); 9] = [
         (b"data: a\xFF\n\n", 7),
         (b"data: a\xE4\xB8\n\n", 7),
         (b"data: a\xE4\xB8b\n\n", 7),
         (b"data: \xE4\xB8\x96\ndata: \x80\n\n", 16),
+        (b"data: \xE4\xB8\x96\ndata: a\xE4\ndata: b\n\n", 17),
         (b"data: a\nid: \xFF\n\n", 12),
         (b"id: 1\nevent: x\xF0\x9F\ndata: a\n\n", 14),
         (b"\xEF\xBB\xBFdata: \xFF\n\n", 9),

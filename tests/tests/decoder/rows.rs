@@ -115,6 +115,14 @@ fn d6_ids() {
     assert_eq!(step(b"data: x\n\n\n"), "2");
     assert_eq!(step(b"id\n\n"), "");
     assert_eq!(step(b"id:  4 \n\n"), " 4 ");
+    // NUL at any place of an id of any length, whole in a chunk.
+    for length in 1..40 {
+        for at in 0..length {
+            let id = format!("{}\0{}", "x".repeat(at), "y".repeat(length - at));
+            assert_eq!(step(format!("id: {id}\ndata: x\n\n").as_bytes()), " 4 ");
+        }
+    }
+    assert_eq!(step(b"id: 5\n\n"), "5");
 }
 
 #[test]

@@ -85,3 +85,34 @@ fn s1_a_buffer_with_room_is_written_in_place() {
         assert_eq!((out.as_ptr(), out.capacity()), (start, 4096));
     }
 }
+
+/// S5: the room that an event takes is asked for at once, and is little more than what is written.
+#[test]
+fn s5_an_event_asks_for_no_more_room_than_it_takes() {
+    let (name, long) = ("n".repeat(50), "x".repeat(10_000));
+    let fields = [
+        EventFields::default(),
+        EventFields::default().with_kind(&name),
+        EventFields::default().with_id(&name),
+        EventFields::default().with_retry(Duration::MAX),
+        EventFields::default().with_kind(&name).with_id(&name).with_retry(Duration::ZERO),
+        EventFields::default().with_kind(&long).with_id(&long),
+    ];
+    for fields in fields {
+        for data in ["", "{}", long.as_str()] {
+            let write: [fn(&mut SseEncoder<'_>, EventFields<'_>, &str); 2] = [
+                |encoder, fields, data| encoder.event(fields, data).unwrap(),
+                |encoder, fields, data| encoder.json(fields, data).unwrap(),
+            ];
+            for write in write {
+                let mut out = Vec::new();
+                write(&mut SseEncoder::new(&mut out), fields, data);
+                let spare = out.capacity() - out.len();
+                assert!(spare <= 64, "{spare} bytes for nothing beside {}", out.len());
+            }
+        }
+    }
+    let mut out = Vec::new();
+    SseEncoder::new(&mut out).comment(&long);
+    assert!(out.capacity() - out.len() <= 64);
+}

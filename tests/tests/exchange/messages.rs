@@ -150,6 +150,13 @@ fn e24_endless_white_space() {
         let told = run.lines();
         assert_eq!(told.last().unwrap().as_str() == "settled 200", is_json, "{spaces} {told:?}");
     }
-    let stream = Run::modern().head(200, &[]).body("\n".repeat(9000)).event(&result("7")).marked();
-    assert_eq!(stream.lines(), ["answer {\"ok\":true}", "settled 200"]);
+    for (pieces, is_json) in [(&[2000, 2000][..], true), (&[2000, 2000, 95], true), (&[2000, 2000, 96], false)] {
+        let run = Run::modern().head(200, &[]);
+        let run = pieces.iter().fold(run, |run, spaces| run.body(" ".repeat(*spaces)));
+        let told = run.body(result("7")).marked().lines();
+        assert_eq!(told.last().unwrap().as_str() == "settled 200", is_json, "{pieces:?} {told:?}");
+    }
+    let stream = Run::modern().head(200, &[]).body("\n".repeat(9000)).event(&result("7"));
+    assert_eq!(stream.lines(), ["answer {\"ok\":true}"], "while it is still open");
+    assert_eq!(stream.marked().lines(), ["answer {\"ok\":true}", "settled 200"]);
 }

@@ -110,6 +110,7 @@ fn e18_what_a_failed_response_says() {
         let mcp_sse_core::exchange::FailureKind::Status(failure) = &story.failure().kind else { panic!() };
         assert_eq!((failure.status(), failure.excerpt.as_bytes()), (status, &b"<p>\x1b[31mre"[..]));
         assert_eq!(failure.excerpt.to_string(), "<p>\\x1b[31mre");
+        assert_eq!(format!("{:?}", failure.excerpt), "Excerpt(10 bytes)", "no payload");
         assert_eq!((failure.is_unauthorized(), failure.is_forbidden()), (is_unauthorized, is_forbidden));
         assert_eq!(failure.retry_after(), Some(RetryAfter::Seconds(7)));
         assert_eq!(failure.head.www_authenticate(), ["Bearer realm=\"x\""]);

@@ -248,3 +248,23 @@ fn e10_short_texts_are_judged_exactly() {
     }
     assert!(texts.len() > 100);
 }
+
+/// E10: what cannot stand in a string is found at every place of one that is long, and what ends it ends it there.
+#[test]
+fn e10_a_long_string_is_looked_at_byte_by_byte() {
+    let plain = format!("\"{}\"", "a~\u{7f} é".repeat(30));
+    assert_eq!(check(&plain), Completeness::Whole);
+    for (at, replaced) in plain.char_indices().filter(|(at, _)| (1..plain.len() - 1).contains(at)) {
+        let with = |text: &str| format!("{}{text}{}", &plain[..at], &plain[at + replaced.len_utf8()..]);
+        for control in '\0'..' ' {
+            let text = with(&control.to_string());
+            assert_eq!(check(&text), Completeness::Invalid { position: at }, "{control:?}");
+        }
+        for (text, is_whole) in
+            [(" ", true), ("!", true), ("#", true), ("[", true), ("]", true), ("\\n", true), ("\"", false)]
+        {
+            assert_eq!(check(&with(text)) == Completeness::Whole, is_whole, "{text} at {at}");
+        }
+        assert_ne!(check(&with("\\")), Completeness::Whole, "a backslash at {at}");
+    }
+}

@@ -45,6 +45,7 @@ fn e15_ids_beyond_64_bits_are_exact() {
     let (large, larger) = (id("18446744073709551616"), id("18446744073709551617"));
     assert_ne!(large, larger);
     assert_eq!(large.to_json(), "18446744073709551616");
+    assert!(matches!(&large, Id::Number(number) if number.to_string() == "18446744073709551616"));
     assert_eq!(large, id("18446744073709551616.00"));
     assert_eq!(large, id("1.8446744073709551616e19"));
     assert_eq!(id("9223372036854775808"), Id::from(9_223_372_036_854_775_808_u64));

@@ -17,7 +17,9 @@ fn malformed(marked: &str) -> (Option<Id>, Problem, usize) {
 fn syntax(marked: &str, is_cut: bool) {
     let position = marked.find('^').expect("a mark");
     let expected = ReadError::Syntax { position, incomplete: is_cut };
-    assert_eq!(read(&marked.replacen('^', "", 1)), Err(expected), "{marked}");
+    let error = read(&marked.replacen('^', "", 1)).expect_err(marked);
+    assert_eq!((error.position(), error.is_incomplete(), error.id()), (position, is_cut, None), "{marked}");
+    assert_eq!(error, expected, "{marked}");
 }
 
 #[test]

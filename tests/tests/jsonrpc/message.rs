@@ -126,6 +126,7 @@ fn what_does_not_fit_is_told_with_its_place_in_the_message_and_no_payload() {
     let position = error.position().unwrap();
     assert!((value..value + "\"sesame\"".len()).contains(&position), "{position}");
     assert!(!format!("{error} {error:?}").contains("sesame"));
+    assert!(format!("{error:?}").contains(&position.to_string()));
     assert!(error.source().is_none());
     assert_eq!(error.to_string(), format!("result does not fit the type at byte {position}"));
     assert!(error.into_cause().is_some_and(|cause| cause.is_data()));
@@ -137,4 +138,8 @@ fn debug_shows_no_payload() {
     let shown = format!("{:?} {:?}", message(text), layout(text));
     assert!(!shown.contains("sesame"));
     assert!(shown.contains("Result") && shown.contains("26"));
+    let rejected = Message::from_text(r#"{"id":1,"result":"sesame""#.to_owned()).unwrap_err();
+    let shown = format!("{rejected:?} {rejected}");
+    assert!(!shown.contains("sesame"));
+    assert!(shown.contains("RejectedText") && shown.contains("25") && shown.contains("cut"), "{shown}");
 }

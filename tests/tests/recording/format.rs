@@ -1,6 +1,11 @@
 //! The format: what is refused says where and what was wanted; what is written by hand is read.
 
-use mcp_sse_core::recording::{Recording, ReplayError};
+use std::time::Duration;
+
+use mcp_sse_core::Timestamp;
+use mcp_sse_core::client::{CallOptions, Client, ClientConfig, Endpoint, Step};
+use mcp_sse_core::exchange::{Exchange, ExchangeConfig, Request};
+use mcp_sse_core::recording::{Bodies, Recording, RecordingConfig, ReplayError};
 
 const HEAD: &str = "mcp-sse recording 1\nbodies whole\nexchange begun=0 method=m id=7 carries=message\nconfig\n";
 const CLIENT: &str = "mcp-sse recording 1\nbodies whole\nclient http://mcp.test/mcp\nconfig\n";
@@ -79,4 +84,41 @@ fn every_byte_and_every_time_is_written_and_read_as_it_was() {
         assert!(written.contains(" !\"#$%&'()*+,-./0123456789:;<=>?@ABC"), "what is visible is shown: {written}");
         assert_eq!(Recording::parse(written.as_bytes()).unwrap(), recording);
     }
+}
+
+/// All that happened to an exchange is there: a line for each fact that it took, in their order.
+#[test]
+fn every_fact_that_was_taken_has_its_line() {
+    let at = Timestamp::from_millis;
+    let config = ExchangeConfig::default().with_recording(RecordingConfig::default());
+    for is_kept in [false, true] {
+        let mut exchange = Exchange::new(&Request::new("tools/list").with_id(7), config.clone(), at(0));
+        let connected = if is_kept { exchange.on_reused(at(1)) } else { exchange.on_connected(at(1)) };
+        connected.and_then(|()| exchange.on_sending(at(2))).and_then(|()| exchange.on_sent(at(3))).expect("in order");
+        exchange.drain_until(at(60), 100);
+        let recording = exchange.recording(Bodies::Whole).expect("it was asked for");
+        let text = recording.to_string();
+        let word = if is_kept { "on_reused" } else { "on_connected" };
+        let words: Vec<_> = text.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+        let first = words.iter().position(|found| *found == word).unwrap_or_else(|| panic!("no {word} in\n{text}"));
+        assert_eq!(words[first..first + 4], [word, "on_sending", "on_sent", "drain_until"], "{text}");
+        assert!(text.contains("until=60 bytes=100"), "{text}");
+        assert_eq!(Recording::parse(text.as_bytes()).expect("it was written so").to_string(), text);
+    }
+}
+
+/// What changed nothing is not written: a time-out before anything was due.
+#[test]
+fn a_time_out_that_came_early_has_no_line() {
+    let at = Timestamp::from_millis;
+    let config = ClientConfig::default().with_recording(RecordingConfig::default());
+    let mut client = Client::new(Endpoint::parse("http://mcp.test/mcp").expect("a URL"), config);
+    let options = CallOptions::default().with_timeout(Duration::from_millis(100));
+    client.call("tools/list", None, options, at(0)).expect("a call");
+    assert!(matches!(client.poll_step(at(0)), Some(Step::Send(..))));
+    let mut times_out = |now| {
+        client.on_timeout(at(now));
+        client.recording(Bodies::Whole).expect("it was asked for").to_string().matches("on_timeout").count()
+    };
+    assert_eq!([times_out(1), times_out(99), times_out(100), times_out(101)], [0, 0, 1, 1]);
 }

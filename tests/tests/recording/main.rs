@@ -2,6 +2,7 @@
 //! redacted too, is checked where these are played (`story` and `loop_driver`).
 
 mod corpus;
+#[cfg(feature = "sockets")]
 mod demonstration;
 mod format;
 mod fuzz_replay;
