@@ -55,7 +55,7 @@ fn main() -> Result<()> {
     let tree: PathBuf = place.join("tree");
     let (built, programs) = build::build(&root, &tree, &mutants)?;
     let wanted = |mutant: &&Mutant| {
-        let in_folder = folders.is_empty() || folders.iter().any(|folder| *folder == mutant.folder);
+        let in_folder = folders.is_empty() || folders.contains(&mutant.folder);
         let in_turn = match results.verdict(mutant) {
             None => !has("--survivors"),
             Some(verdict) => has("--again") || has("--survivors") && verdict.survived(),
@@ -66,7 +66,8 @@ fn main() -> Result<()> {
     // Every sixteenth first: what is done when a run is stopped is spread over every file.
     wanted.sort_by_key(|mutant| mutant.number % 16);
     let tests = tests::tests(&programs, &tree)?;
-    let bench = Bench { built: &built, programs: &programs, tests: &tests, tree: &tree, is_thorough: has("--survivors") };
+    let bench =
+        Bench { built: &built, programs: &programs, tests: &tests, tree: &tree, is_thorough: has("--survivors") };
     run::run(&wanted, &mutants, &bench, &mut results)?;
     results.print();
     Ok(())

@@ -45,7 +45,10 @@ impl Run<'_> {
         command
             .current_dir(self.tree.join("tests"))
             // Processor time in seconds, memory in KiB: a mutant may loop, and may collect while it does.
-            .args(["-c", r#"ulimit -t "$1"; ulimit -v 4194304; ulimit -c 0; shift; exec "$0" --exact --test-threads 1 "$@""#])
+            .args([
+                "-c",
+                r#"ulimit -t "$1"; ulimit -v 4194304; ulimit -c 0; shift; exec "$0" --exact --test-threads 1 "$@""#,
+            ])
             .arg(self.program)
             .arg(self.seconds.to_string())
             .args(self.tests)

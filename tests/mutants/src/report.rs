@@ -92,7 +92,7 @@ impl Results {
             let missed = count(|verdict| *verdict == Verdict::Missed);
             let unreached = count(|verdict| *verdict == Verdict::Unreached);
             let judged = caught + missed + unreached;
-            let tenths = if judged == 0 { 0 } else { 1000 * caught / judged };
+            let tenths = (1000 * caught).checked_div(judged).unwrap_or_default();
             let constant = count(|verdict| *verdict == Verdict::Constant);
             println!(
                 "{folder:10}{judged:>6}{caught:>6}{missed:>6}{unreached:>6}{:>6}.{} %{not_built:>6}{constant:>6}",

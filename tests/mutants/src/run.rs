@@ -64,8 +64,7 @@ impl Bench<'_> {
         if !self.built.contains(&mutant.number) {
             return Ok(Verdict::NotBuilt);
         }
-        let mut tests: Vec<&Test> =
-            self.tests.iter().filter(|test| test.reached.contains(&mutant.number)).collect();
+        let mut tests: Vec<&Test> = self.tests.iter().filter(|test| test.reached.contains(&mutant.number)).collect();
         if tests.is_empty() {
             return Ok(Verdict::Unreached);
         }

@@ -37,8 +37,7 @@ pub fn tests(programs: &Programs, tree: &Path) -> Result<Vec<Test>> {
         if !fresh {
             fs::write(&notes, note(group, program, tree)?)?;
         }
-        let of_group: Vec<Test> =
-            fs::read_to_string(&notes)?.lines().filter_map(|line| read(group, line)).collect();
+        let of_group: Vec<Test> = fs::read_to_string(&notes)?.lines().filter_map(|line| read(group, line)).collect();
         let cost: Duration = of_group.iter().map(|test| test.cost).sum();
         let reached: BTreeSet<u32> = of_group.iter().flat_map(|test| test.reached.iter().copied()).collect();
         eprintln!("{group}: {} tests, {cost:.1?} of processor time, {} mutants reached", of_group.len(), reached.len());

@@ -284,3 +284,31 @@ fn f4_a_valid_list_is_untouched() {
         assert_eq!(driver.events_of(call).len(), 1);
     }
 }
+
+/// F4: the first page of a list read anew replaces what was known; only a later page adds to it.
+#[test]
+fn f4_a_list_that_is_read_anew_replaces_the_old_one() {
+    for cursor in [None, Some(r#"{"cursor":"2"}"#)] {
+        for manner in MANNERS {
+            let mut lists = 0;
+            let mut driver = ChannelDriver::new(ENDPOINT, ClientConfig::default(), manner, move |sent, _| {
+                if sent.what() != "tools/list" {
+                    return Reply::result(r#"{"resultType":"complete","content":[]}"#);
+                }
+                lists += 1;
+                let annotated =
+                    r#"{"name":"a","inputSchema":{"properties":{"p":{"type":"string","x-mcp-header":"P"}}}}"#;
+                let tools = if lists == 1 { annotated } else { r#"{"name":"b","inputSchema":{}}"# };
+                Reply::result(&format!(r#"{{"resultType":"complete","tools":[{tools}]}}"#))
+            });
+            for params in [None, cursor] {
+                driver.call("tools/list", params, CallOptions::default());
+                driver.run();
+            }
+            driver.call("tools/call", Some(r#"{"name":"a","arguments":{"p":"v"}}"#), CallOptions::default());
+            driver.run();
+            let [call] = driver.asked("tools/call")[..] else { panic!("one call") };
+            assert_eq!(call.header("Mcp-Param-P"), cursor.map(|_| "v"));
+        }
+    }
+}

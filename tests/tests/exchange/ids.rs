@@ -1,5 +1,6 @@
 //! E15: whose answer it is.
 
+use mcp_sse_core::exchange::FailureKind;
 use mcp_sse_core::jsonrpc::Id;
 use mcp_sse_tests::story::{Run, error, event, result};
 
@@ -52,6 +53,19 @@ fn e15_a_coerced_id_is_taken_and_marked() {
             }
             let told = strict(run).sse().event(&result(echoed)).marked().lines();
             assert!(told[0].starts_with("stray ") && told[1].starts_with("failed id_mismatch "), "{told:?}");
+        }
+    }
+}
+
+/// E16: an id is a peer's text, so only a short one is told.
+#[test]
+fn e16_a_long_id_is_not_told_in_the_failure() {
+    for (digits, is_told) in [(20, true), (64, true), (65, false), (400, false)] {
+        let number = "1".repeat(digits);
+        for id in [number.clone(), format!("\"{number}\"")] {
+            let story = Run::modern().sse().event(&result(&id)).marked().story();
+            let FailureKind::IdMismatch { got } = &story.failure().kind else { panic!("{:?}", story.failure()) };
+            assert_eq!(got.is_some(), is_told, "{id}");
         }
     }
 }

@@ -113,6 +113,18 @@ fn e7_a_legacy_loss_without_a_cursor_fails() {
     assert_eq!(oldest.verdict(), "failed lost Reset sent");
 }
 
+/// E8: a byte counts once, however many events its chunk brings.
+#[test]
+fn e8_a_body_of_many_events_is_short_by_a_byte() {
+    let body = [note("a"), note("b"), note("c")].map(|note| event(&note)).concat();
+    for missing in [1, 40, 200] {
+        let length = (body.len() + missing).to_string();
+        let head = [("Content-Type", "text/event-stream"), ("Content-Length", length.as_str())];
+        let told = Run::modern().head(200, &head).body(&body).unmarked().lines();
+        assert_eq!(told, ["note a", "note b", "note c", "reissue short streaming"]);
+    }
+}
+
 /// E8: below its Content-Length, or without its last chunk.
 #[test]
 fn e8_a_short_body_is_worth_its_answer() {
