@@ -126,18 +126,16 @@ impl Attempt {
 
 impl Carrying {
     fn poll(&mut self, exchange: &mut Exchange, now: Timestamp, cx: &mut Context<'_>) -> Poll<()> {
-        // What is told by a connection that is driven here is looked for below: nobody need be woken for it.
-        let own = &mut Context::from_waker(if self.link.is_shared() { cx.waker() } else { Waker::noop() });
         // Asking for a frame first lets the connection read one.
-        if self.poll_body(exchange, now, own).is_ready() {
+        if self.poll_body(exchange, now, cx).is_ready() {
             return Poll::Ready(());
         }
         self.link.drive(cx);
         self.link.meter.carriage().tell(exchange, now);
         let Some(response) = &mut self.response else {
-            return self.poll_body(exchange, now, own);
+            return self.poll_body(exchange, now, cx);
         };
-        let response = ready!(response.as_mut().poll(own));
+        let response = ready!(response.as_mut().poll(cx));
         self.response = None;
         match response {
             // 101: nobody asked for another protocol.

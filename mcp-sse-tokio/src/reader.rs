@@ -16,6 +16,7 @@ use mcp_sse_core::exchange::{Exchange, Framing};
 use mcp_sse_core::http::ResponseHead;
 
 /// The body of a response.
+#[derive(Debug)]
 pub(crate) struct Reader<B: Body> {
     /// `None` once it has ended.
     body: Option<B>,
