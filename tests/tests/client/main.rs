@@ -3,6 +3,7 @@
 mod asking;
 mod cancel;
 mod channel;
+mod channel_loss;
 mod connections;
 mod drain;
 mod endpoint;

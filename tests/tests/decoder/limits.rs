@@ -124,6 +124,20 @@ fn d10_small_pieces_meet_the_limit() {
     }
 }
 
+/// D10: that an event is too large is told with the chunk that makes it so, also if each of its bytes becomes three.
+#[test]
+fn d10_the_limit_is_told_with_the_chunk_that_passes_it() {
+    for limit in [30, 600, 3_000] {
+        let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_max_event_bytes(limit));
+        assert!(decoder.decode(&mut &b"data: "[..]).unwrap().is_none());
+        for _ in 0..limit / 3 {
+            assert!(decoder.decode(&mut &b"\xFF"[..]).unwrap().is_none());
+        }
+        let error = decoder.decode(&mut &b"\xFF"[..]).err();
+        assert_eq!(error, Some(DecodeError::EventTooLarge { limit, position: 0 }));
+    }
+}
+
 /// D10 with D9: where the block began is told alike, also if its first line came in pieces.
 #[test]
 fn d10_the_place_of_a_large_event_is_told_alike_for_every_chunk() {

@@ -148,6 +148,17 @@ fn d12_invalid_utf8_is_an_error_on_request() {
     });
 }
 
+/// D12: an error comes with the chunk that brings it, however small that is, and not first with the line's end.
+#[test]
+fn d12_what_is_invalid_is_told_with_its_chunk() {
+    for before in ["", "id: 1\n", "event: x\n"] {
+        let mut decoder = SseDecoder::with_config(DecoderConfig::default().with_reject_invalid_utf8(true));
+        assert!(decoder.decode(&mut format!("{before}data: a").as_bytes()).unwrap().is_none());
+        let position = before.len() as u64 + 8;
+        assert_eq!(decoder.decode(&mut &b"b\xFF"[..]).err(), Some(DecodeError::InvalidUtf8 { position }));
+    }
+}
+
 /// D12 with D8: a sequence cut by the end of the stream.
 #[test]
 fn d12_a_flush_finds_invalid_utf8() {
