@@ -16,6 +16,7 @@ mod listening;
 mod lost;
 mod notify;
 mod policy;
+mod probe;
 mod public_eras;
 mod public_fault;
 mod redirect;
